@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   logs: async () => (await import('./commands/logs.ts')).logsCommand,
   ledger: async () => (await import('./commands/ledger.ts')).ledgerCommand,
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  restart: async () => (await import('./commands/restart.ts')).restartCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
   top: async () => (await import('./commands/top.ts')).topCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,

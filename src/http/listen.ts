@@ -17,6 +17,8 @@ import {
 export interface ListenAddress {
   readonly host: string
   readonly port: number
+  /** This process alone listens there, also if it is one of several that share their addresses. */
+  readonly isExclusive?: boolean
 }
 
 /** An answer to a malformed request. */
@@ -133,10 +135,10 @@ function rejectionBytes({ status, phrase }: HttpRejection, { body, headers }: Re
   return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join('')}\r\n${bytes}`
 }
 
-function opened(server: Server, { host, port }: ListenAddress): Promise<void> {
+function opened(server: Server, { host, port, isExclusive = false }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port, backlog: BACKLOG }, () => {
+    server.listen({ host, port, backlog: BACKLOG, exclusive: isExclusive }, () => {
       server.off('error', reject)
       resolve()
     })

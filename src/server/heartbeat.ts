@@ -15,6 +15,9 @@ export interface HeartbeatPorts {
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
+  /** Of the gateway in the store; by default a new one. */
+  readonly id?: string | undefined
+  readonly supervisorPid?: number | undefined
   /** The version of gw. */
   readonly version?: string | undefined
   readonly follows?: GatewayReport['follows']
@@ -44,7 +47,7 @@ export class Heartbeat {
 
   constructor(ports: HeartbeatPorts) {
     this.#ports = ports
-    this.#id = Buffer.from(ports.random.bytes(ID_BYTES)).toString('hex')
+    this.#id = ports.id ?? Buffer.from(ports.random.bytes(ID_BYTES)).toString('hex')
     this.#startedAtMs = ports.clock.nowMs()
   }
 
@@ -97,13 +100,14 @@ export class Heartbeat {
   }
 
   #report(): GatewayReport {
-    const { holder, version, follows } = this.#ports
+    const { holder, version, follows, supervisorPid } = this.#ports
     const { revision, rejected } = holder.report()
     return {
       id: this.#id,
       pid: process.pid,
       host: hostname(),
       ...(version !== undefined && { version }),
+      ...(supervisorPid !== undefined && { supervisorPid }),
       url: this.#url,
       startedAtMs: this.#startedAtMs,
       revision,

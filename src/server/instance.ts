@@ -5,7 +5,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import { ShareExchange } from '../limits/shares/share-exchange.ts'
 import { ShareHolder } from '../limits/shares/share-holder.ts'
 import type { Ledger } from '../store/ledger/types.ts'
-import type { Instance as StoredInstance } from '../store/shares/instances.ts'
+import type { Instance as StoredInstance } from '../store/shares/instance-queries.ts'
 
 /** How often a gateway looks for limits that others need, once it shares them. */
 const LOOK_EVERY_MS = 100

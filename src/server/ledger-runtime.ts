@@ -102,6 +102,11 @@ export class LedgerRuntime {
     return ledgerRuntime
   }
 
+  /** The id of this gateway in the store. */
+  get instanceId(): string | undefined {
+    return this.#instance?.id
+  }
+
   /** Whether other gateways share the limits. */
   get isSharing(): boolean {
     return this.#instance?.isSharing ?? false

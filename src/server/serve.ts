@@ -28,6 +28,7 @@ import { RevisionRetention } from './revision-retention.ts'
 import type { Failure, ServeOptions, ServePorts, Serving } from './serving.ts'
 import { openTracer } from './tracing.ts'
 import { Upstreams } from './upstreams.ts'
+import { metricsOfAll } from './worker-metrics.ts'
 
 /** Uploads beyond 256 KiB wait in temporary files, by default of 1 GiB in all. */
 const SPOOLS = { memoryBytes: 262_144, capacityBytes: 1_073_741_824 } as const
@@ -37,6 +38,9 @@ const FAREWELL_MS = 1_000
 
 /** How long the last traces may take to be sent if the drain took all its time. */
 const FLUSH_MS = 1_000
+
+/** Where a worker answers alone, for `gw status`, `gw top` and the metrics of all. */
+const OWN_ADDRESS = { host: '127.0.0.1', port: 0, isExclusive: true } as const
 
 /** How long an idle connection stays open for a request that may already be on its way. */
 const NOTICE_MS = 500
@@ -59,6 +63,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     options.gateway &&
     (await openLedgerRuntime(store, options.store, {
       ...ports,
+      isShared: options.worker !== undefined,
       onDeath: error => fail({ error, canBill: false }),
     }))
   const holder = new SnapshotHolder()
@@ -112,6 +117,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const files = options.files && (await createFollowedFiles(options.files.paths, options.store, ports))
   const retention = options.gateway && new RevisionRetention({ ...ports, store, holder })
+  const followed = options.files ?? options.worker?.follows
   const heartbeat =
     options.gateway &&
     new Heartbeat({
@@ -120,11 +126,10 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       holder,
       health: () => upstreams.health.report(),
       version: options.version,
-      ...(options.files && {
-        follows: {
-          paths: options.files.paths.map(path => resolve(ports.cwd, path)),
-          watch: options.files.watch,
-        },
+      id: ledgerRuntime?.instanceId,
+      supervisorPid: options.worker?.supervisorPid,
+      ...(followed && {
+        follows: { paths: followed.paths.map(path => resolve(ports.cwd, path)), watch: followed.watch },
       }),
     })
   const listeners: Pick<Listener, 'close'>[] = []
@@ -140,6 +145,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         ...(ledgerRuntime?.reasons() ?? []),
         ...(files?.reasons() ?? []),
         ...upstreams.reasons(holder.current()),
+        ...(ports.reasons?.() ?? []),
       ],
       ...(ledgerRuntime && { ledgerHealthy: ledgerRuntime.ledger.healthy }),
     })
@@ -185,10 +191,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       throw unservable(problems)
     }
     const current = () => holder.current()
-    const gateway =
-      options.gateway &&
-      ledgerRuntime &&
-      (await startListener(startGateway, '--listen', options.gateway, {
+    const gatewayPorts = options.gateway &&
+      ledgerRuntime && {
         current,
         relay: upstreams.relay,
         routing: upstreams.routing,
@@ -204,12 +208,27 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         maxConnections: await maxConnectionsFor(options.maxConnections, log),
         requests: measured?.requests ?? UNMEASURED,
         ...(tracer && { tracer }),
-        ...(measured?.port && { metrics: measured.port }),
+      }
+    const metrics = measured?.port
+    const { worker } = options
+    const own =
+      gatewayPorts &&
+      worker &&
+      (await startGateway(OWN_ADDRESS, { ...gatewayPorts, ...(metrics && { metrics }) }))
+    if (own) listeners.push(own)
+    const shown =
+      metrics && worker ? metricsOfAll(metrics, options.metrics?.token ?? '', worker.peers) : metrics
+    const gateway =
+      options.gateway &&
+      gatewayPorts &&
+      (await startListener(startGateway, '--listen', options.gateway, {
+        ...gatewayPorts,
+        ...(shown && { metrics: shown }),
       }))
     listening = gateway
     if (gateway) {
-      listeners.push(gateway)
-      heartbeat?.start(gateway.url)
+      listeners.unshift(gateway)
+      heartbeat?.start((own ?? gateway).url)
       retention?.start()
     }
     if (nodes && options.nodes) {
@@ -252,6 +271,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     if (control) listeners.push(control)
     return {
       ...(gateway && { gatewayUrl: gateway.url }),
+      ...(own && { peer: { name: String(ledgerRuntime?.ledger.lane), url: own.url } }),
       ...(control && { controlUrl: control.url }),
       ...(nodeListener && { nodesUrl: nodeListener.url }),
       revision: holder.report().revision,

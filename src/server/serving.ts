@@ -5,6 +5,7 @@ import type { ListenAddress } from '../http/listen.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import type { FilesRejection } from './files/outcome.ts'
 import type { NodeTls } from './nodes/node-listener.ts'
+import type { Peer } from './supervisor/messages.ts'
 
 export interface ServeOptions {
   /** The store's URL, such as `sqlite:./data/gw.db`. */
@@ -28,6 +29,14 @@ export interface ServeOptions {
   readonly maxConnections?: number
   /** Where uploads wait that are too long for memory; by default the folder for temporary files, and 1 GiB in all. */
   readonly uploads?: { readonly folder?: string; readonly capacityBytes?: number }
+  /** This process is one of the workers of a supervisor: it shares its address and all limits with the others. */
+  readonly worker?: {
+    readonly supervisorPid: number
+    /** The workers that serve. */
+    readonly peers: () => readonly Peer[]
+    /** The files that the supervisor applies. */
+    readonly follows?: ServeOptions['files']
+  }
   /** Absent: `/metrics` is off. */
   readonly metrics?: {
     /** The token for `/metrics`; never logged. Empty or blank: `/metrics` is off. */
@@ -50,6 +59,8 @@ export interface ServePorts {
   readonly threadsUrl?: URL
   /** Aborts the start of parts beside the gateway: the process is about to close. */
   readonly signal?: AbortSignal
+  /** Further reasons why `/health` is degraded, each as `code: sentence`. */
+  readonly reasons?: () => readonly string[]
   /** Called if the files cannot be applied, in addition to the log line. */
   readonly onFilesRejected?: (rejection: FilesRejection) => void
 }
@@ -64,6 +75,8 @@ export interface Failure {
 /** A serving process. */
 export interface Serving {
   readonly gatewayUrl?: string
+  /** Where this worker alone answers. */
+  readonly peer?: Peer
   readonly controlUrl?: string
   readonly nodesUrl?: string
   readonly revision: number

@@ -6,9 +6,9 @@ import type { EndpointNews, GatewayReport, ReportedEndpoint, StoredGateway } fro
 const FORGOTTEN_AFTER_MS = 3_600_000
 
 const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_at_ms, url, revision, key_version,
-    rejected_revision, rejection, followed_paths, followed_watch)
+    rejected_revision, rejection, followed_paths, followed_watch, supervisor_pid)
   values (@id, @pid, @host, @version, @started_at_ms, @seen_at_ms, @url, @revision, @key_version,
-    @rejected_revision, @rejection, @followed_paths, @followed_watch)
+    @rejected_revision, @rejection, @followed_paths, @followed_watch, @supervisor_pid)
   on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
     key_version = excluded.key_version, rejected_revision = excluded.rejected_revision, rejection = excluded.rejection`
 
@@ -23,7 +23,8 @@ export function putGateway(
   endpoints: EndpointNews | undefined,
   nowMs: number,
 ): void {
-  const { id, pid, host, version, url, startedAtMs, revision, keyVersion, rejected, follows } = report
+  const { id, pid, supervisorPid, host, version, url, startedAtMs, revision, keyVersion, rejected, follows } =
+    report
   const row: Selectable<GatewaysTable> = {
     id,
     pid,
@@ -38,6 +39,7 @@ export function putGateway(
     rejection: rejected?.reason ?? null,
     followed_paths: follows ? JSON.stringify(follows.paths) : null,
     followed_watch: follows ? Number(follows.watch) : null,
+    supervisor_pid: supervisorPid ?? null,
   }
   raw.prepare(PUT).run(row)
   const { changes } = raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
@@ -92,6 +94,7 @@ function toGateway(row: Selectable<GatewaysTable>, endpoints: readonly ReportedE
     id: row.id,
     pid: row.pid,
     host: row.host,
+    ...(row.supervisor_pid !== null && { supervisorPid: row.supervisor_pid }),
     ...(row.version !== null && { version: row.version }),
     ...(row.url !== null && { url: row.url }),
     startedAtMs: row.started_at_ms,

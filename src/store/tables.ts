@@ -155,6 +155,8 @@ export interface GatewaysTable {
   rejection: string | null
   followed_paths: string | null
   followed_watch: number | null
+  /** Of the process that started it with others; null: none. */
+  supervisor_pid: number | null
 }
 
 export interface EndpointHealthTable {

@@ -192,9 +192,11 @@ export interface GatewayReport {
   readonly id: string
   readonly pid: number
   readonly host: string
+  /** The process that started it with others. */
+  readonly supervisorPid?: number
   /** The version of gw. */
   readonly version?: string
-  /** The address on which it listens. */
+  /** The address on which it alone listens. */
   readonly url?: string
   readonly startedAtMs: number
   /** The revision that it serves; 0 before the first one. */

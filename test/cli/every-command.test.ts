@@ -85,6 +85,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     fails: `serve ${ADDRESSES} ${NOWHERE}`,
     hasThreads: true,
   },
+  restart: { works: 'restart', fails: `restart ${NOWHERE}` },
   status: { works: 'status', fails: `status ${NOWHERE}`, narrow: true },
   top: { works: 'top --count 1 --interval 100ms', fails: `top ${NOWHERE}` },
   backup: { works: 'backup copy.db', fails: `backup copy.db ${NOWHERE}` },

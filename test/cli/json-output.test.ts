@@ -45,6 +45,7 @@ why --key app --model chat
 why --key app
 why --model chat
 status
+restart
 maintenance on
 maintenance status
 maintenance off

@@ -52,6 +52,17 @@ describe('a share', () => {
     expect([share.isExhausted(2n, 6_000), share.waitMs(6_000)]).toEqual([false, 0])
   })
 
+  test('asks for nothing that came while the call waited', () => {
+    const share = new Share(SCOPE, BUDGET)
+    share.need(10n)
+    share.request()
+    share.need(20n)
+    share.answer(answer(1_000n), 0)
+    expect(share.request()).toMatchObject({ least: 0n, most: 0n })
+    share.answer(answer(1_000n, { granted: 0n }), 0)
+    expect([share.isExhausted(20n, 0), share.fits(20n)]).toEqual([false, true])
+  })
+
   test('a request above the burst waits for a full bucket, and leaves a debt', () => {
     const share = new Share(SCOPE, RATE)
     expect(share.fits(500n)).toBe(false)

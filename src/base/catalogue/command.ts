@@ -250,6 +250,12 @@ export const COMMAND_FAULTS = {
     title: 'The revision is applied, but a gateway does not serve it.',
     hint: 'See the log and `/health` of the gateway that the message names; until then it serves the previous revision.',
   },
+  not_restarted: {
+    number: 'GW5003',
+    exit: EXIT.unhealthy,
+    title: 'Workers were not replaced; those that are left serve on.',
+    hint: 'The log of `gw serve --workers` has the cause. A gateway without --workers is stopped and started again.',
+  },
   usage: {
     number: 'GW6001',
     exit: EXIT.usage,

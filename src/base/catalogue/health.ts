@@ -38,6 +38,10 @@ export const HEALTH_REASONS = {
     title: 'The store cannot be written: charges are kept in the journal, and only prepaid calls get 503.',
     hint: 'Check the disk of the store: full, failing, or locked by another program; the log has the cause. Reports, balances and quotas of other processes are as old as the problem.',
   },
+  workers_missing: {
+    title: 'Workers of `gw serve --workers` have ended, and others that take their place do not serve yet.',
+    hint: 'Wait; if the reason persists, the log of `gw serve` has the cause.',
+  },
   no_healthy_endpoint: {
     title: 'Every endpoint that could serve the named model is unhealthy.',
     hint: '`gw probe` shows the cause and a hint.',

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CommandError, EXIT, type ExitCode } from '../../base/catalogue/command.ts'
@@ -9,11 +10,13 @@ import { createLog, type Log } from '../../base/log.ts'
 import { tlsProblems } from '../../base/tls-material.ts'
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts'
 import type { ServeOptions } from '../../server/serving.ts'
+import type { SupervisorLink } from '../../server/supervisor/cluster.ts'
 import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
 import { parseListen } from '../addresses.ts'
 import { configPaths } from '../config-paths.ts'
 import { newCommand } from '../new-command.ts'
 import { problemsToText } from '../output/problems.ts'
+import { announce } from '../output/serving-text.ts'
 import type { BindHandler, Session } from '../session.ts'
 import { gwVersion } from '../version.ts'
 
@@ -29,6 +32,7 @@ interface Options {
   readonly controlOnly?: true
   readonly drain: string
   readonly watch?: true
+  readonly workers?: number
   readonly maxConnections?: string
   readonly nodeListen?: string
   readonly nodeTlsCert?: string
@@ -44,8 +48,11 @@ With -c the files are applied at the start, without confirmation and without pro
 many deletions, are rejected: the previous state is served, and /health has the reason. Changes of the store
 (\`gw apply\`, \`gw keys\`, \`gw maintenance\`) take effect within a second in any case.
 
+With --workers several processes serve the same address and share all limits. One that dies is replaced.
+
 Signals:
-  SIGHUP                   applies -c again, and reads the store and every secret again
+  SIGHUP                   applies -c again, and reads the store and every secret again; with --workers it also replaces
+                           them one by one, from the program on disk, without an interruption: \`gw restart\`
   SIGTERM, SIGINT          no new connections; ends after requests in flight, at most --drain; a second one ends at once
 `
 
@@ -67,6 +74,7 @@ export function serveCommand(bind: BindHandler): Command {
     'gw serve -c ./config --watch   # applies the directory on each save',
     'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
     'gw serve --gateway-only --store sqlite:/var/lib/gw/gw.db',
+    'gw serve --workers auto   # a process for each core',
   ])
     .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
     .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
@@ -88,6 +96,7 @@ export function serveCommand(bind: BindHandler): Command {
     .option('--watch', 'apply -c on each save')
     .option('--gateway-only', 'no control plane in this process')
     .option('--control-only', 'no gateway in this process')
+    .option('--workers <n>', 'serve with so many processes; auto: one for each core', parseWorkers)
     .option('--drain <duration>', 'how long requests in flight may continue after SIGTERM', '30s')
     .option(
       '--max-connections <n>',
@@ -115,6 +124,14 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   if (options.gatewayOnly && options.controlOnly) {
     throw new CommandError('usage', '`--gateway-only` and `--control-only` exclude each other.')
   }
+  if (options.controlOnly && options.workers !== undefined) {
+    throw new CommandError('usage', '`--control-only` has no workers.')
+  }
+  if (options.nodeListen !== undefined && options.workers !== undefined) {
+    throw new CommandError('usage', '`--node-listen` and `--workers` exclude each other.', {
+      hint: 'A node dials in to one process: leave out --workers.',
+    })
+  }
   // Stdout is the log, one JSON object per line, and so is a final error.
   out.lines()
   const isRead = io.stdout.isTTY === true
@@ -125,8 +142,22 @@ async function handler(session: Session, _args: readonly string[], options: Opti
     pretty: pretty && (await import('../../base/readable-lines.ts')).readableLines,
     colour: out.style.colour,
   })
+  const settings = { drainMs, log, pretty }
   try {
-    return await serveUntilSignal(session, options, { drainMs, log, pretty })
+    const { workers } = options
+    if (workers === undefined) return await serveUntilSignal(session, options, settings)
+    const { isWorker, SupervisorLink } = await import('../../server/supervisor/cluster.ts')
+    if (!isWorker()) {
+      const { gateway: _gateway, ...own } = await serveOptions(session, options)
+      const { superviseUntilSignal } = await import('./supervise.ts')
+      return await superviseUntilSignal(session, { ...settings, own, workers })
+    }
+    const link = new SupervisorLink()
+    try {
+      return await serveUntilSignal(session, options, settings, link)
+    } finally {
+      link.close()
+    }
   } finally {
     lines.flush()
   }
@@ -135,16 +166,17 @@ async function handler(session: Session, _args: readonly string[], options: Opti
 /** How long the command may take to end after all is closed. */
 const EXIT_MS = 100
 
-async function serveUntilSignal(
-  session: Session,
-  options: Options,
-  { drainMs, log, pretty }: { drainMs: number; log: Log; pretty: boolean },
-): Promise<ExitCode> {
-  const { io, out, flags, signal } = session
+interface Settings {
+  readonly drainMs: number
+  readonly log: Log
+  readonly pretty: boolean
+}
+
+async function serveOptions(session: Session, options: Options): Promise<ServeOptions> {
   const files = followed(session, options)
-  const token = io.environment['METRICS_TOKEN']
-  const wanted: ServeOptions = {
-    store: flags.store,
+  const token = session.io.environment['METRICS_TOKEN']
+  return {
+    store: session.flags.store,
     version: gwVersion(),
     ...(files && { files }),
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
@@ -157,10 +189,30 @@ async function serveUntilSignal(
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
   }
+}
+
+/** The part of the options that a worker serves. */
+function forWorker({ files, control: _control, ...rest }: ServeOptions, link: SupervisorLink): ServeOptions {
+  const { supervisorPid } = link
+  return { ...rest, worker: { supervisorPid, peers: () => link.peers, ...(files && { follows: files }) } }
+}
+
+/** @param link This process is a worker. */
+async function serveUntilSignal(
+  session: Session,
+  options: Options,
+  { drainMs, log, pretty }: Settings,
+  link?: SupervisorLink,
+): Promise<ExitCode> {
+  const { io, out, signal } = session
+  const all = await serveOptions(session, options)
+  const wanted = link ? forWorker(all, link) : all
   signal.throwIfAborted()
   const { environment, cwd, clock, random } = io
   let reload = (): Promise<void> => Promise.resolve()
   session.onHangup(() => {
+    // The supervisor has the signal as well if a terminal sent it.
+    if (link) return
     log.info({ signal: 'SIGHUP' }, 'reloading')
     reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
   })
@@ -181,21 +233,20 @@ async function serveUntilSignal(
     },
   })
   reload = () => serving.reload()
-  if (serving.gatewayUrl) out.info(`Gateway on ${serving.gatewayUrl}`)
-  if (serving.nodesUrl) out.info(`Nodes dial in at ${serving.nodesUrl}`)
-  if (serving.controlUrl) out.info(`Control plane on ${serving.controlUrl}`)
-  out.info(`Serving revision ${serving.revision}.`)
+  const { gatewayUrl, peer, revision } = serving
+  if (link && gatewayUrl && peer) link.serving({ url: gatewayUrl, peer, revision })
+  if (!link) announce(out, serving)
   const stopped = new Promise<undefined>(resolve => {
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
-  const failure = await Promise.race([stopped, serving.failed])
+  const failure = await Promise.race([stopped, serving.failed, ...(link ? [link.drained] : [])])
   if (failure) {
     out.info(`Stopping: ${failure.error.message}.`)
     await serving.close(failure.canBill ? drainMs : 0)
     throw failure.error
   }
-  out.info(`Stopping: requests in flight have ${options.drain}.`)
+  if (!link) out.info(`Stopping: requests in flight have ${options.drain}.`)
   await serving.close(drainMs)
   // After the command has ended and set its exit code.
   if (serving.isExporting) io.clock.after(EXIT_MS, () => io.exit())
@@ -270,6 +321,15 @@ async function checkWritable(folder: string): Promise<void> {
     // The error below says it.
   }
   throw new CommandError('usage', `\`--uploads-folder ${folder}\` is not a folder that can be written.`)
+}
+
+/** Beyond 63 a restart would need more lanes than a store has. */
+const MAX_WORKERS = 60
+
+function parseWorkers(text: string): number {
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS)
+  if (/^[1-9]\d?$/.test(text) && Number(text) <= MAX_WORKERS) return Number(text)
+  throw new InvalidArgumentError(`Write a number from 1 to ${MAX_WORKERS}, or auto.`)
 }
 
 function parseCount(text: string): number {

@@ -26,8 +26,8 @@ export class Share {
   #used = 0n
   #corrected = 0n
   #sent: Sent | undefined
-  /** Of the calls that wait for more: the smallest amount that helps one, and what all need. */
-  #least = 0n
+  /** Of the calls that wait for more: what the smallest one needs, and what all need. */
+  #smallest = 0n
   #needed = 0n
   #isRecalled = false
   /** The grantor has not heard of the terms. */
@@ -135,10 +135,10 @@ export class Share {
 
   /** A call waits for this amount: the next request asks for it. */
   need(units: bigint): void {
-    const least = this.#capped(units) - this.available
-    if (least <= 0n) return
-    this.#least = this.#least === 0n || least < this.#least ? least : this.#least
-    this.#needed += this.#capped(units)
+    const needed = this.#capped(units)
+    if (needed <= this.available) return
+    this.#smallest = this.#smallest === 0n || needed < this.#smallest ? needed : this.#smallest
+    this.#needed += needed
   }
 
   /** Whether the grantor is known to have too little. Then a request would be in vain. */
@@ -157,7 +157,7 @@ export class Share {
       this.#isChanged ||
       this.#used !== 0n ||
       this.#corrected !== 0n ||
-      this.#least > 0n ||
+      this.#smallest > 0n ||
       this.#isLow ||
       (this.#isRecalled && this.available > 0n)
     )
@@ -172,13 +172,15 @@ export class Share {
     if (this.#sent) throw new Error(`a request about ${this.scope.limit} has not been answered`)
     const { available } = this
     const returned = (all || this.#isRecalled) && available > 0n ? available : 0n
-    const least = this.#least
+    // An answer may have come since the call began to wait.
+    const missing = this.#smallest - (available - returned)
+    const least = this.#smallest > 0n && missing > 0n ? missing : 0n
     const expected = this.#taken > this.#takenBefore ? this.#taken : this.#takenBefore
     const most = all ? 0n : least > 0n ? this.#needed + expected : this.#isLow ? expected : 0n
     this.#sent = { used: this.#used, corrected: this.#corrected, returned, least }
     this.#used = 0n
     this.#corrected = 0n
-    this.#least = 0n
+    this.#smallest = 0n
     this.#needed = 0n
     this.#isRecalled = false
     this.#isChanged = false

@@ -13,7 +13,7 @@ import {
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instance-queries.ts'
 import { describeFault, describeRow } from './alarms.ts'
 import type { Lease } from './lease.ts'
 import type { Answers, LedgerQuery, Post, Question, Report, Row } from './messages.ts'

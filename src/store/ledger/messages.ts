@@ -7,7 +7,7 @@ import type {
   RejectedCall,
   StoredResponse,
 } from '../../schema/ledger.ts'
-import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instance-queries.ts'
 import type { Adjustments } from './types.ts'
 
 /** The rows of the journal. Hold and end are those of `LedgerPort`. */

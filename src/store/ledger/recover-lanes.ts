@@ -1,5 +1,5 @@
 import { journalFolder, journalLanes, listSegments } from '../journal/files.ts'
-import type { Instance } from '../shares/instances.ts'
+import type { Instance } from '../shares/instance-queries.ts'
 import { storePath } from '../url.ts'
 import { tryLease } from './lease.ts'
 import type { LedgerThread } from './ledger-thread.ts'

@@ -9,7 +9,7 @@ import type {
   StoredResponse,
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
-import type { InstanceAnswers, InstanceQuery } from '../shares/instances.ts'
+import type { InstanceAnswers, InstanceQuery } from '../shares/instance-queries.ts'
 import type { UsageSums } from './usage-sums.ts'
 
 /**

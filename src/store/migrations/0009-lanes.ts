@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Several gateways: each has a lane, with a journal and open holds of its own. */
+/** Several gateways: each has a lane, with a journal and open holds of its own, and may have a supervisor. */
 export const lanes: Migration = {
   async up(db: Kysely<never>) {
     await sql`alter table journal rename to former_journal`.execute(db)
@@ -18,6 +18,7 @@ export const lanes: Migration = {
     await sql`create index open_holds_by_tenant on open_holds (tenant, lane) where tenant is not null`.execute(
       db,
     )
+    await sql`alter table gateways add column supervisor_pid integer`.execute(db)
     await sql`alter table instances add column lane integer not null default 0`.execute(db)
     await sql`alter table instances add column is_whole integer not null default 0 check (is_whole in (0, 1))`.execute(
       db,

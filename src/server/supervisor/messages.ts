@@ -1,0 +1,25 @@
+/** A worker, at the address where it alone answers. */
+export interface Peer {
+  /** Its lane in the store. */
+  readonly name: string
+  readonly url: string
+}
+
+/** A message from the supervisor to a worker. */
+export type ToWorker =
+  /** All workers that serve. */
+  | { readonly is: 'peers'; readonly peers: readonly Peer[] }
+  /** End when the requests in flight have. */
+  | { readonly is: 'drain' }
+
+/** A message from a worker to its supervisor. */
+export type FromWorker = ServingWorker
+
+/** The worker serves. */
+export interface ServingWorker {
+  readonly is: 'serving'
+  /** The address that all workers share. */
+  readonly url: string
+  readonly peer: Peer
+  readonly revision: number
+}

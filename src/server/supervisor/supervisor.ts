@@ -1,0 +1,185 @@
+import type { Clock, Timer } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { ServingWorker, ToWorker } from './messages.ts'
+
+/** A process that serves the gateway. */
+export interface WorkerProcess {
+  readonly pid: number
+  /** Resolves when it serves; never rejects: see `ended`. */
+  readonly serving: Promise<ServingWorker>
+  /** Resolves when it has ended. */
+  readonly ended: Promise<WorkerEnd>
+  /** Does nothing if it has ended. */
+  send(message: ToWorker): void
+  kill(): void
+}
+
+export interface WorkerEnd {
+  /** Null: by a signal. */
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+export interface SupervisorPorts {
+  readonly fork: () => WorkerProcess
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A worker that ended before it served. */
+export class WorkerFailed extends Error {
+  override readonly name = 'WorkerFailed'
+  readonly end: WorkerEnd
+  constructor(end: WorkerEnd) {
+    super(`a worker ended before it served: ${describe(end)}`)
+    this.end = end
+  }
+}
+
+interface Worker {
+  readonly process: WorkerProcess
+  serving: ServingWorker | undefined
+  /** It was asked to end. */
+  isLeaving: boolean
+}
+
+/** A worker that ends sooner than this after its start is replaced later each time. */
+const STABLE_AFTER_MS = 10_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
+
+/**
+ * Keeps a number of workers serving.
+ *
+ *     start ──▶ all serve ──▶ one ends by itself ──▶ another one takes its place
+ *                   │
+ *                   ├──▶ restart: for each one, another one serves before it drains
+ *                   └──▶ close: all drain
+ */
+export class Supervisor {
+  readonly #count: number
+  readonly #ports: SupervisorPorts
+  readonly #workers = new Set<Worker>()
+  #restarting: Promise<void> = Promise.resolve()
+  #pauseMs = FIRST_PAUSE_MS
+  readonly #timers = new Set<Timer>()
+  #isClosed = false
+
+  /** @param count At least 1. */
+  constructor(count: number, ports: SupervisorPorts) {
+    this.#count = count
+    this.#ports = ports
+  }
+
+  /** The processes of the workers that serve, in the order of their start. */
+  get pids(): readonly number[] {
+    return [...this.#workers].filter(({ serving }) => serving).map(({ process }) => process.pid)
+  }
+
+  /** How many workers are missing. */
+  get missing(): number {
+    const present = [...this.#workers].filter(({ serving, isLeaving }) => serving && !isLeaving).length
+    return Math.max(0, this.#count - present)
+  }
+
+  /** Resolves when all serve. @throws {WorkerFailed} if one ends before; the others are ended then. */
+  async start(): Promise<ServingWorker> {
+    try {
+      const [first] = await Promise.all(Array.from({ length: this.#count }, () => this.#add()))
+      if (!first) throw new RangeError('a supervisor needs a worker')
+      return first
+    } catch (error) {
+      await this.close(0)
+      throw error
+    }
+  }
+
+  /** Replaces all workers, one after the other. What one of them serves goes on. Never rejects. */
+  restart(): Promise<void> {
+    this.#restarting = this.#restarting.then(() => this.#restartOnce())
+    return this.#restarting
+  }
+
+  /** Resolves when all have ended; after `withinMs` they are killed. */
+  async close(withinMs: number): Promise<void> {
+    this.#isClosed = true
+    for (const timer of this.#timers) timer.cancel()
+    const workers = [...this.#workers]
+    for (const worker of workers) this.#drain(worker)
+    const timer = this.#ports.clock.after(withinMs, () => workers.forEach(({ process }) => process.kill()))
+    await Promise.all(workers.map(({ process }) => process.ended))
+    timer.cancel()
+  }
+
+  async #restartOnce(): Promise<void> {
+    const { log } = this.#ports
+    for (const worker of [...this.#workers].filter(({ isLeaving }) => !isLeaving)) {
+      if (this.#isClosed) return
+      try {
+        await this.#add()
+      } catch (error) {
+        log.error({ err: error }, 'the restart has ended: the workers that are left go on')
+        return
+      }
+      this.#drain(worker)
+    }
+    log.info({ workers: this.pids }, 'all workers were replaced')
+  }
+
+  /** Starts a worker. @throws {WorkerFailed} */
+  async #add(): Promise<ServingWorker> {
+    const { fork, clock } = this.#ports
+    const startedAtMs = clock.monotonicMs()
+    const worker: Worker = { process: fork(), serving: undefined, isLeaving: false }
+    this.#workers.add(worker)
+    const { serving, ended } = worker.process
+    void ended.then(end => this.#onEnded(worker, end, startedAtMs))
+    const served = await Promise.race([serving, ended.then(end => new WorkerFailed(end))])
+    if (served instanceof WorkerFailed) throw served
+    worker.serving = served
+    this.#sendPeers()
+    return served
+  }
+
+  #onEnded(worker: Worker, end: WorkerEnd, startedAtMs: number): void {
+    this.#workers.delete(worker)
+    this.#sendPeers()
+    if (worker.isLeaving || !worker.serving || this.#isClosed) return
+    const { clock, log } = this.#ports
+    log.error({ pid: worker.process.pid, ...end }, 'a worker has ended: another one takes its place')
+    const isStable = clock.monotonicMs() - startedAtMs >= STABLE_AFTER_MS
+    if (isStable) this.#pauseMs = FIRST_PAUSE_MS
+    this.#replace(isStable ? 0 : this.#pauseMs)
+  }
+
+  #replace(afterMs: number): void {
+    if (this.#isClosed) return
+    if (afterMs > 0) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
+    const timer = this.#ports.clock.after(afterMs, () => {
+      this.#timers.delete(timer)
+      this.#add().catch((error: unknown) => {
+        if (this.#isClosed) return
+        this.#ports.log.error({ err: error }, 'a worker could not be replaced')
+        this.#replace(this.#pauseMs)
+      })
+    })
+    this.#timers.add(timer)
+  }
+
+  #drain(worker: Worker): void {
+    worker.isLeaving = true
+    worker.process.send({ is: 'drain' })
+    this.#sendPeers()
+  }
+
+  #sendPeers(): void {
+    const serving = [...this.#workers].filter(({ isLeaving }) => !isLeaving)
+    const peers = serving.flatMap(worker => worker.serving?.peer ?? [])
+    for (const { process, serving: isServing } of this.#workers)
+      if (isServing) process.send({ is: 'peers', peers })
+  }
+}
+
+function describe({ code, signal }: WorkerEnd): string {
+  return signal === null ? `exit code ${code}` : signal
+}

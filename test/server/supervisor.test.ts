@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
+import type { ToWorker } from '../../src/server/supervisor/messages.ts'
+import {
+  Supervisor,
+  type WorkerEnd,
+  WorkerFailed,
+  type WorkerProcess,
+} from '../../src/server/supervisor/supervisor.ts'
+import { testClock } from '../support/test-clock.ts'
+
+/** Workers that serve and end when the test says so. */
+function scene(count: number) {
+  const clock = testClock()
+  const lines: string[] = []
+  const log = createLog({ write: line => lines.push(line) }, { level: 'info', pretty: false, colour: false })
+  const workers: ReturnType<typeof fake>[] = []
+  const fake = (pid: number) => {
+    const sent: ToWorker[] = []
+    const serving = Promise.withResolvers<Awaited<WorkerProcess['serving']>>()
+    const ended = Promise.withResolvers<WorkerEnd>()
+    return {
+      pid,
+      sent,
+      serving: serving.promise,
+      ended: ended.promise,
+      isKilled: false,
+      send: (message: ToWorker) => void sent.push(message),
+      kill() {
+        this.isKilled = true
+        ended.resolve({ code: null, signal: 'SIGKILL' })
+      },
+      serve: () =>
+        serving.resolve({
+          is: 'serving',
+          url: 'http://shared',
+          peer: { name: String(pid), url: `http://${pid}` },
+          revision: 1,
+        }),
+      end: (code: number) => ended.resolve({ code, signal: null }),
+      get isDraining() {
+        return sent.some(({ is }) => is === 'drain')
+      },
+    }
+  }
+  const supervisor = new Supervisor(count, {
+    clock,
+    log,
+    fork: () => {
+      const worker = fake(workers.length + 1)
+      workers.push(worker)
+      return worker
+    },
+  })
+  return { clock, lines, workers, supervisor }
+}
+
+const settled = () => new Promise<void>(resolve => setImmediate(resolve))
+
+test('starts all workers, and each of them knows the others', async () => {
+  const { supervisor, workers } = scene(2)
+  const started = supervisor.start()
+  expect(supervisor.missing).toBe(2)
+  for (const worker of workers) worker.serve()
+  expect(await started).toMatchObject({ url: 'http://shared', revision: 1 })
+  expect([supervisor.pids, supervisor.missing]).toEqual([[1, 2], 0])
+  const peers = [
+    { name: '1', url: 'http://1' },
+    { name: '2', url: 'http://2' },
+  ]
+  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'peers', peers })
+})
+
+test('a worker that cannot start ends all, with its exit code', async () => {
+  const { supervisor, workers } = scene(2)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  workers[1]?.end(4)
+  await settled()
+  workers[0]?.end(0)
+  await expect(started).rejects.toEqual(new WorkerFailed({ code: 4, signal: null }))
+  expect(workers[0]?.isDraining).toBe(true)
+})
+
+test('a worker that ends is replaced, later each time if it ends soon', async () => {
+  const { supervisor, workers, clock, lines } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  for (const pauseMs of [100, 200, 400]) {
+    workers.at(-1)?.end(1)
+    await settled()
+    const count = workers.length
+    expect(supervisor.missing).toBe(1)
+    clock.advance(pauseMs - 1)
+    expect(workers.length).toBe(count)
+    clock.advance(1)
+    expect(workers.length).toBe(count + 1)
+    workers.at(-1)?.serve()
+    await settled()
+    expect(supervisor.missing).toBe(0)
+  }
+  expect(lines.filter(line => line.includes('another one takes its place'))).toHaveLength(3)
+})
+
+test('a restart drains a worker only when another one serves, one after the other', async () => {
+  const { supervisor, workers } = scene(2)
+  const started = supervisor.start()
+  for (const worker of workers) worker.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  expect([workers.length, workers[0]?.isDraining]).toEqual([3, false])
+  workers[2]?.serve()
+  await settled()
+  expect([workers.length, workers[0]?.isDraining, workers[1]?.isDraining]).toEqual([4, true, false])
+  expect(supervisor.missing).toBe(0)
+  workers[3]?.serve()
+  await restarted
+  expect(workers[1]?.isDraining).toBe(true)
+  // A worker that drains is not replaced when it ends.
+  workers[0]?.end(0)
+  await settled()
+  expect(workers).toHaveLength(4)
+})
+
+test('a restart with a program that does not start leaves the other workers as they are', async () => {
+  const { supervisor, workers, lines } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  workers[1]?.end(1)
+  await restarted
+  expect(workers[0]?.isDraining).toBe(false)
+  expect(supervisor.missing).toBe(0)
+  expect(lines.at(-1)).toContain('the workers that are left go on')
+})
+
+test('the end drains all, and kills those that do not end in time', async () => {
+  const { supervisor, workers, clock } = scene(2)
+  const started = supervisor.start()
+  for (const worker of workers) worker.serve()
+  await started
+  const closed = supervisor.close(1_000)
+  expect(workers.map(({ isDraining }) => isDraining)).toEqual([true, true])
+  workers[0]?.end(0)
+  clock.advance(1_000)
+  await closed
+  expect(workers.map(({ isKilled }) => isKilled)).toEqual([true, true])
+})
