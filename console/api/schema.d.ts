@@ -1619,6 +1619,8 @@ export interface components {
             file?: string;
             /** @enum {string} */
             kind: "platform" | "tenant";
+            /** Format: date-time */
+            last_used_at?: string;
             limits: {
                 concurrency?: number | {
                     limit: number;

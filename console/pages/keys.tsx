@@ -108,6 +108,11 @@ export function Keys() {
             head: 'Secret',
             cell: ({ secret: { created_at: at, active } }) =>
               at === undefined ? NONE : `${ago(at, now)}${active > 1 ? `, ${active} active` : ''}`,
+            hidden: 'tablet',
+          },
+          {
+            head: 'Last used',
+            cell: ({ last_used_at: at }) => (at === undefined ? NONE : ago(at, now)),
             hidden: 'phone',
           },
           {

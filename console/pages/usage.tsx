@@ -81,7 +81,8 @@ export function Usage() {
           label="By"
           value={by}
           options={offered.map(value => ({ value, label: value }))}
-          onChange={value => filter({ by: value })}
+          // Hours of a long time are too many to read, and slow to add up.
+          onChange={value => filter({ by: value, ...(value === 'hour' && { days: '1' }) })}
         />
         <ChoiceField label="Time" value={filters.days} options={SPANS} onChange={days => filter({ days })} />
         <ChoiceField

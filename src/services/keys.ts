@@ -44,6 +44,7 @@ export interface KeyShown extends ReturnType<typeof shown> {
   readonly expires_at?: string
   readonly state: KeyView['state']
   readonly suspended_at?: string
+  readonly last_used_at?: string
   readonly secret: {
     readonly source?: KeyView['secretSource']
     readonly created_at?: string
@@ -83,12 +84,19 @@ export async function listKeys(context: Context, query: KeyQuery): Promise<Page<
   const isFiltered = [query.expiringMs, query.unusedMs, query.state].some(filter => filter !== undefined)
   const read = async (limit: number, after: string | undefined): Promise<readonly KeyShown[]> => {
     if (isForeign) return []
-    const page = { ...own, ...filtersOf(query), ...(after !== undefined && { after }) }
-    if (!isFiltered) return documents(await store.find({ kind: 'key', limit, ...page }))
-    return (await matching(documents(await store.find({ kind: 'key', ...page })), query, context)).slice(
-      0,
-      limit,
-    )
+    const filters = { kind: 'key', ...own, ...filtersOf(query) } as const
+    const next = (count: number, behind: string | undefined) =>
+      store.find({ ...filters, limit: count, ...(behind !== undefined && { after: behind }) })
+    if (!isFiltered) return withLastUse(documents(await next(limit, after)), context)
+    const found: KeyShown[] = []
+    for (let behind = after; found.length < limit; ) {
+      const live = await next(SCANNED, behind)
+      const keys = await withLastUse(documents(live), context, query.unusedMs)
+      found.push(...matching(keys, query, context.clock.nowMs()))
+      behind = live.resources.at(-1)?.name
+      if (live.resources.length < SCANNED) break
+    }
+    return found.slice(0, limit)
   }
   return pageOf(
     query,
@@ -371,29 +379,40 @@ async function spendOf(
   }
 }
 
-async function matching(
+/** How many keys are read at a time for a filter that the store does not know. */
+const SCANNED = 1_000
+/** How far back a last use is looked for. */
+const LAST_USE_MS = 30 * 86_400_000
+
+/** The keys with their last use, as far as it is within the time. */
+async function withLastUse(
+  keys: readonly KeyShown[],
+  { store, clock }: Pick<Context, 'store' | 'clock'>,
+  withinMs: number = LAST_USE_MS,
+): Promise<readonly KeyShown[]> {
+  if (keys.length === 0) return keys
+  const names = keys.map(({ name }) => name)
+  const last = await store.accounting.lastUse({ by: 'key', names, sinceMs: clock.nowMs() - withinMs })
+  return keys.map(key => {
+    const atMs = last.get(key.name)
+    return atMs === undefined ? key : { ...key, last_used_at: iso(atMs) }
+  })
+}
+
+function matching(
   keys: readonly KeyShown[],
   { expiringMs, unusedMs, state }: KeyQuery,
-  { store, clock }: Context,
-): Promise<readonly KeyShown[]> {
-  const nowMs = clock.nowMs()
-  const used = unusedMs === undefined ? undefined : await usedSince(store, nowMs - unusedMs, nowMs)
-  return keys.filter(({ name, created_at: createdAt, expires_at: expiresAt, state: present }) => {
-    if (state !== undefined && present !== state) return false
-    if (used && (used.has(name) || Date.parse(createdAt) > nowMs - (unusedMs ?? 0))) return false
+  nowMs: number,
+): readonly KeyShown[] {
+  return keys.filter(key => {
+    const { created_at: createdAt, expires_at: expiresAt } = key
+    if (state !== undefined && key.state !== state) return false
+    if (unusedMs !== undefined) {
+      if (key.last_used_at !== undefined || Date.parse(createdAt) > nowMs - unusedMs) return false
+    }
     if (expiringMs === undefined) return true
     if (expiresAt === undefined) return false
     const expiresAtMs = Date.parse(expiresAt)
     return expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
   })
-}
-
-/** The keys with a settled call in that time. */
-async function usedSince(
-  { accounting }: Context['store'],
-  sinceMs: number,
-  untilMs: number,
-): Promise<ReadonlySet<string>> {
-  const rows = await accounting.usage({ by: 'key', sinceMs, untilMs })
-  return new Set(rows.map(({ label }) => label))
 }

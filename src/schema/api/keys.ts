@@ -19,6 +19,9 @@ const shown = z
       'Whether the key works, and why not. `suspended`: manually, regardless of its policy.',
     ),
     suspended_at: time.optional(),
+    last_used_at: time
+      .optional()
+      .describe('In lists: the quarter of an hour of its last call, if it is within 30 days.'),
     secret: z
       .strictObject({
         source: z.enum(['issued', 'hash', 'reference']).optional(),

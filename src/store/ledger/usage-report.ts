@@ -49,8 +49,9 @@ async function selectSpan(
   // A plus sign hides a column from the index of times. A key's rows lie together, in the order of time.
   const isScan = query.key === undefined && (await partOf(db, { table, column }, from, to)) > SCAN_ABOVE
   const time = isScan ? sql.raw<number>(`+${column}`) : sql.raw<number>(column)
-  const label: RawBuilder<unknown> =
-    isTime(query.by) ? sql`${time} * ${sql.lit(quarters)}` : sql.ref(LABELS[query.by])
+  const label: RawBuilder<unknown> = isTime(query.by)
+    ? sql`${time} * ${sql.lit(quarters)}`
+    : sql.ref(LABELS[query.by])
   let select = db
     .selectFrom(table as 'usage_quarters')
     .select(eb => [
