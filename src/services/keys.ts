@@ -91,8 +91,9 @@ export async function listKeys(context: Context, query: KeyQuery): Promise<Page<
     const found: KeyShown[] = []
     for (let behind = after; found.length < limit; ) {
       const live = await next(SCANNED, behind)
-      const keys = await withLastUse(documents(live), context, query.unusedMs)
-      found.push(...matching(keys, query, context.clock.nowMs()))
+      const keys = matching(documents(live), query, context.clock.nowMs())
+      const used = await withLastUse(keys, context, query.unusedMs)
+      found.push(...used.filter(key => query.unusedMs === undefined || key.last_used_at === undefined))
       behind = live.resources.at(-1)?.name
       if (live.resources.length < SCANNED) break
     }
@@ -399,6 +400,7 @@ async function withLastUse(
   })
 }
 
+/** What the filters say about the policy and the secret of a key. */
 function matching(
   keys: readonly KeyShown[],
   { expiringMs, unusedMs, state }: KeyQuery,
@@ -407,9 +409,7 @@ function matching(
   return keys.filter(key => {
     const { created_at: createdAt, expires_at: expiresAt } = key
     if (state !== undefined && key.state !== state) return false
-    if (unusedMs !== undefined) {
-      if (key.last_used_at !== undefined || Date.parse(createdAt) > nowMs - unusedMs) return false
-    }
+    if (unusedMs !== undefined && Date.parse(createdAt) > nowMs - unusedMs) return false
     if (expiringMs === undefined) return true
     if (expiresAt === undefined) return false
     const expiresAtMs = Date.parse(expiresAt)
