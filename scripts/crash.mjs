@@ -1,9 +1,10 @@
 /**
- * What `npm run crash`, `soak`, `drain`, `reload` and `tunnel` run after the build: the proofs of `test/crash` and of the strict
+ * What `npm run crash`, `restarts`, `soak`, `drain`, `reload` and `tunnel` run after the build: the proofs of `test/crash` and of the strict
  * limits, in their long form. `npm run proofs` runs the same tests in their short form.
  *
  *     crash   kill -9 of the real process under load, 100 times; of one of three on one store, 100 times;
  *             a power cut at 200 moments
+ *     restarts  all workers replaced under load, 50 times
  *     drain   SIGTERM under load with streams open, 50 times
  *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     tunnel  node connections that are cut, reset, half-closed, stalled or fed with garbage, 3,000 of them with 20 calls each
@@ -25,6 +26,7 @@ const PROOFS = {
     files: ['test/crash/kill.proof.ts', 'test/crash/several.proof.ts', 'test/crash/power-loss.proof.ts'],
     sizes: { GW_KILLS: '100', GW_CALLS: '500', GW_CUTS: '200' },
   },
+  restarts: { files: ['test/crash/workers.proof.ts'], sizes: { GW_RESTARTS: '50' } },
   drain: { files: ['test/crash/drain.proof.ts'], sizes: { GW_TERMS: '50' } },
   reload: { files: ['test/crash/reload.proof.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
   tunnel: { files: ['test/tunnel/chaos.proof.ts'], sizes: { GW_TUNNEL_ROUNDS: '3000' } },

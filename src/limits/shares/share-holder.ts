@@ -15,6 +15,8 @@ export class ShareHolder {
   readonly instance: string
   readonly #leaseMs: number | undefined
   readonly #shares = new Map<string, Share>()
+  /** Those that may be due: few of very many. */
+  readonly #touched = new Set<Share>()
   #number = 0
   #sent:
     | { readonly message: ShareMessage; readonly shares: readonly Share[]; readonly tickMs: number }
@@ -44,7 +46,7 @@ export class ShareHolder {
     const id = idOf(scope)
     let share = this.#shares.get(id)
     if (!share) {
-      share = new Share(scope, terms, held)
+      share = new Share(scope, terms, held, touched => this.#touched.add(touched))
       this.#shares.set(id, share)
     }
     return share
@@ -62,7 +64,8 @@ export class ShareHolder {
   /** Everything that is due; may be empty, and then renews the lease. @param all Returns what is not held. */
   message(tickMs: number, all = false): ShareMessage {
     if (this.#sent) throw new Error('the last message has not been answered')
-    const shares = [...this.#shares.values()].filter(share => all || share.isDue)
+    const shares = all ? [...this.#shares.values()] : [...this.#touched].filter(share => share.isDue)
+    this.#touched.clear()
     const requests = shares.map(share => share.request(all))
     const message = { instance: this.instance, number: ++this.#number, requests }
     this.#sent = { message, shares, tickMs }
@@ -90,6 +93,8 @@ export class ShareHolder {
     for (const [index, share] of sent.shares.entries()) {
       const answer = reply.answers[index]
       if (answer) share.answer(answer, tickMs)
+      // It may have less than the next calls need.
+      this.#touched.add(share)
     }
     this.recall(reply.recalled)
   }
@@ -101,7 +106,7 @@ export class ShareHolder {
 
   /** Whether a message would have a request. */
   get isDue(): boolean {
-    return [...this.#shares.values()].some(share => share.isDue)
+    return [...this.#touched].some(share => share.isDue)
   }
 
   #validity(tickMs: number): number {

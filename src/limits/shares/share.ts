@@ -19,6 +19,7 @@ interface Sent {
 export class Share {
   readonly scope: ScopeName
   #terms: ScopeTerms
+  readonly #onTouched: (share: Share) => void
   /** As of the last answer. */
   #amount = 0n
   /** By open holds, or permits. Of a rate: 0, its units are used at once. */
@@ -39,11 +40,20 @@ export class Share {
   /** Monotonic clock: until then the grantor has no more than it had. */
   #exhaustedUntilMs = Number.NEGATIVE_INFINITY
 
-  /** @param held By calls that were admitted before there was a share. */
-  constructor(scope: ScopeName, terms: ScopeTerms, held = 0n) {
+  /**
+   * @param held By calls that were admitted before there was a share.
+   * @param onTouched Called when it may have become due.
+   */
+  constructor(
+    scope: ScopeName,
+    terms: ScopeTerms,
+    held = 0n,
+    onTouched: (share: Share) => void = () => undefined,
+  ) {
     this.scope = scope
     this.#terms = terms
     this.#held = held
+    this.#onTouched = onTouched
   }
 
   get terms(): ScopeTerms {
@@ -54,6 +64,7 @@ export class Share {
   setTerms(terms: ScopeTerms): void {
     this.#isChanged ||= terms.revision !== this.#terms.revision || terms.sinceMs !== this.#terms.sinceMs
     this.#terms = terms
+    this.#onTouched(this)
   }
 
   /** The same, unless it is older: calls that began before a reload still come. */
@@ -116,6 +127,7 @@ export class Share {
   /** Takes the part of a call, after {@link fits} at the same time. */
   take(units: bigint): void {
     this.#taken += units
+    this.#onTouched(this)
     if (this.#terms.kind !== 'rate') this.#held += units
     else {
       const used = this.#capped(units)
@@ -126,6 +138,7 @@ export class Share {
 
   /** Ends the part of a call. @param charged The amount that it really used; without effect on permits. */
   end(units: bigint, charged: bigint): void {
+    this.#onTouched(this)
     if (this.#terms.kind === 'rate') this.#corrected += charged - units
     else {
       this.#held -= units
@@ -139,6 +152,7 @@ export class Share {
     if (needed <= this.available) return
     this.#smallest = this.#smallest === 0n || needed < this.#smallest ? needed : this.#smallest
     this.#needed += needed
+    this.#onTouched(this)
   }
 
   /** Whether the grantor is known to have too little. Then a request would be in vain. */
@@ -203,6 +217,7 @@ export class Share {
   /** Another instance waits for it: the next request returns everything that is not held. */
   recall(): void {
     this.#isRecalled = true
+    this.#onTouched(this)
   }
 
   /** The grantor has given the share to others. Open holds stay: their ends are charged. */
