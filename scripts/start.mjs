@@ -7,6 +7,7 @@
  * so that its streams can finish, and then the demo upstream behind it.
  */
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -19,6 +20,7 @@ import { parseArgs } from 'node:util'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const GW = join(ROOT, 'bin', 'gw.js')
 const KEY_NAME = 'platform-test'
+const USER_NAME = 'admin'
 /** Beside the store, and as secret as it is. */
 const KEY_FOLDER = resolve(
   ROOT,
@@ -70,6 +72,8 @@ async function main() {
   await gw(['apply', '-c', 'config.example', '--yes', '--no-input'], environment)
   step(`issuing the key ${KEY_NAME}`)
   const kept = await keptSecret(environment)
+  step(`making a log-in link for the user ${USER_NAME}`)
+  const link = await loginLink(control, environment)
   step('starting the gateway and the control plane')
   startServer(
     'the gateway',
@@ -79,7 +83,7 @@ async function main() {
   )
   await ready(`http://${listen}/health`)
   const secret = (await opens(listen, kept)) ? kept : await replaceSecret(listen, environment)
-  console.log(welcome({ listen, control, secret }))
+  console.log(welcome({ listen, control, secret, link }))
   await Promise.all(servers.map(server => server.ended))
 }
 
@@ -177,8 +181,9 @@ async function ready(url) {
 }
 
 /** Runs one command to its end and gives its stdout; where it fails, shows all that it said. */
-async function gw(args, env, mayRefuse = false) {
-  const child = spawn(process.execPath, [GW, ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+async function gw(args, env, mayRefuse = false, input = '') {
+  const child = spawn(process.execPath, [GW, ...args], { cwd: ROOT, env, stdio: 'pipe' })
+  child.stdin.end(input)
   let out = ''
   let talk = ''
   child.stdout.setEncoding('utf8').on('data', text => (out += text))
@@ -197,6 +202,13 @@ async function keptSecret(env) {
     text => text.trim(),
     () => undefined,
   )
+}
+
+/** An address of the console that logs in once. The user of the first start has a password that nothing keeps. */
+async function loginLink(control, env) {
+  const password = randomBytes(24).toString('base64url')
+  await gw(['users', 'create', USER_NAME, '--role', 'admin', '--password', '-'], env, true, password)
+  return gw(['users', 'link', USER_NAME, '--valid', '1h', '--console', `http://${control}`], env)
 }
 
 /** Whether the gateway knows the secret: it may have been rotated, or the store be another one. */
@@ -260,7 +272,7 @@ function step(text) {
   console.error(`· ${text}`)
 }
 
-function welcome({ listen, control, secret }) {
+function welcome({ listen, control, secret, link }) {
   const json = "-H 'content-type: application/json'"
   const hello = '"messages":[{"role":"user","content":"Hello!"}]'
   return `
@@ -268,7 +280,7 @@ gw is up, with a demo upstream behind it that echoes what you say.
 
   gateway         http://${listen}/v1
   control plane   http://${control}
-  console         http://${control}/console/ (its first user: bin/gw.js users create NAME --role admin)
+  console         ${link} (once, within the hour; another one: bin/gw.js users link ${USER_NAME})
   test key        ${secret}
 
 OpenAI:

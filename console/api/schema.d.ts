@@ -713,6 +713,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Log in with a one-time link */
+        post: operations["log_in_by_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/password": {
         parameters: {
             query?: never;
@@ -1759,6 +1776,15 @@ export interface components {
             /** Format: password */
             password: string;
             username: string;
+        };
+        log_in_by_link: {
+            /**
+             * @default bearer
+             * @enum {string}
+             */
+            carrier?: "bearer" | "cookie";
+            /** Format: password */
+            link: string;
         };
         maintenance: {
             declared: boolean;
@@ -4202,6 +4228,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    log_in_by_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["log_in_by_link"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["opened_session"];
+                };
             };
         };
     };

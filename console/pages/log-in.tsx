@@ -12,9 +12,13 @@ export function LogIn() {
   useEffect(() => {
     document.title = 'Log in · gw'
   }, [])
+  const [link] = useState(takeLink)
   const entering = useMutation({
-    mutationFn: async () => {
-      const { data } = await api.POST('/api/v1/session', { body: { username, password, carrier: 'cookie' } })
+    mutationFn: async (by: 'password' | 'link') => {
+      const { data } =
+        by === 'link'
+          ? await api.POST('/api/v1/session/link', { body: { link, carrier: 'cookie' } })
+          : await api.POST('/api/v1/session', { body: { username, password, carrier: 'cookie' } })
       return data
     },
     onSuccess: async session => {
@@ -23,13 +27,33 @@ export function LogIn() {
     },
     onSettled: () => setPassword(''),
   })
+  const isByLink = link !== '' && (entering.isIdle || entering.variables === 'link') && !entering.error
+  if (isByLink)
+    return (
+      <main className="alone">
+        <div className="log-in">
+          <h1>
+            <span className="brand">gw</span> console
+          </h1>
+          <p>This link logs you in, once.</p>
+          <button
+            type="button"
+            className="button primary"
+            disabled={entering.isPending}
+            onClick={() => entering.mutate('link')}
+          >
+            {entering.isPending ? 'Logging in…' : 'Log in'}
+          </button>
+        </div>
+      </main>
+    )
   return (
     <main className="alone">
       <form
         className="log-in"
         onSubmit={event => {
           event.preventDefault()
-          entering.mutate()
+          entering.mutate('password')
         }}
       >
         <h1>
@@ -54,4 +78,11 @@ export function LogIn() {
       </form>
     </main>
   )
+}
+
+/** The token of a one-time link. It is taken out of the address at once, so that no history keeps it. */
+function takeLink(): string {
+  const [, link = ''] = /^#link=([\w-]+)$/.exec(location.hash) ?? []
+  if (link !== '') history.replaceState(history.state, '', location.pathname + location.search)
+  return link
 }

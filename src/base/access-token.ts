@@ -17,3 +17,8 @@ export function newToken(random: Random): { readonly id: string; readonly token:
 export function isAccessToken(text: string): boolean {
   return TOKEN.test(text)
 }
+
+/** A token of a one-time log-in link. */
+export function newLoginLink(random: Random): string {
+  return `gwl_${Buffer.from(random.bytes(TOKEN_BYTES)).toString('base64url')}`
+}

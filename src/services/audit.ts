@@ -9,7 +9,7 @@ type AuditQuery = QueryOf<OperationOf<'list_audit'>>
 
 /** A change, in the vocabulary of the REST operations: one query of the audit finds a change of either interface. */
 export interface AuditedChange extends Pick<AuditLine, 'target' | 'revision'> {
-  readonly action: OperationId | 'adjust_wallet' | 'create_first_admin'
+  readonly action: OperationId | 'adjust_wallet' | 'create_first_admin' | 'create_login_link'
 }
 
 /** Writes the line of a change. Each operation calls it once, and only if something has changed. */

@@ -93,6 +93,36 @@ export async function logIn(
 ): Promise<OpenedSession> {
   const { username, password, carrier } = credentials
   const passwordHash = await verifiedHash(store.users, ports, username, password, client)
+  const context = { store, random, actor, auditLog }
+  return open(context, ports.sessions, { user: username, passwordHash, carrier }, client)
+}
+
+/**
+ * Opens a session with a one-time link, which ends with it. A link is random, so that guesses need no pause.
+ *
+ * @throws {ApiError} wrong_credentials
+ */
+export async function logInByLink(
+  context: AnonymousContext,
+  sessions: Sessions,
+  { link, carrier }: { readonly link: string; readonly carrier: Carrier },
+  client: LoginClient,
+): Promise<OpenedSession> {
+  const { users } = context.store
+  const user = await users.takeLoginLink(keyDigest(link))
+  const found = user === undefined ? undefined : await users.credential(user)
+  if (user === undefined || !found)
+    throw new ApiError('wrong_credentials', 'The link was used already, or has expired.')
+  return open(context, sessions, { user, passwordHash: found.passwordHash, carrier }, client)
+}
+
+/** @throws {ApiError} wrong_credentials if the password was changed meanwhile. */
+async function open(
+  { random, actor, auditLog }: AnonymousContext,
+  sessions: Sessions,
+  { user, passwordHash, carrier }: Pick<NewSession, 'user' | 'passwordHash' | 'carrier'>,
+  client: LoginClient,
+): Promise<OpenedSession> {
   // A new token at each log-in: a planted cookie is worthless.
   const device = carrier === 'cookie' ? newToken(random) : undefined
   const origins = [
@@ -100,15 +130,11 @@ export async function logIn(
     ...(device === undefined ? [] : [deviceMark(keyDigest(device))]),
   ]
   const { address } = client
-  const opened = await ports.sessions.open({ user: username, passwordHash, carrier, address, origins })
-  // The password was changed meanwhile.
+  const opened = await sessions.open({ user, passwordHash, carrier, address, origins })
   if (!opened) throw new ApiError('wrong_credentials')
   const { token, session } = opened
   const { name, role } = session.user
-  await record(
-    { actor: { ...actor, name, role }, auditLog },
-    { action: 'log_in', target: `user/${username}` },
-  )
+  await record({ actor: { ...actor, name, role }, auditLog }, { action: 'log_in', target: `user/${user}` })
   return { document: showSession(session), token, session, ...(device !== undefined && { device }) }
 }
 

@@ -1,3 +1,5 @@
+import { newLoginLink } from '../base/access-token.ts'
+import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
 import type { Log } from '../base/log.ts'
@@ -182,4 +184,20 @@ function shown(user: User): UserShown {
     ...(lastLoginAtMs !== undefined && { last_login_at: iso(lastLoginAtMs) }),
     version,
   }
+}
+
+/** How long a log-in link is valid by default. */
+const LINK_MS = 10 * 60_000
+
+/** A one-time log-in link of a user: its token belongs into the fragment of the console's address. */
+export async function createLoginLink(
+  context: Context,
+  { name, spanMs = LINK_MS }: { readonly name: string; readonly spanMs?: number | undefined },
+): Promise<{ readonly user: string; readonly link: string; readonly expires_at: string }> {
+  context.signal.throwIfAborted()
+  const link = newLoginLink(context.random)
+  const expiresAtMs = context.clock.nowMs() + spanMs
+  await context.store.users.createLoginLink({ user: name, digest: keyDigest(link), expiresAtMs })
+  await record(context, { action: 'create_login_link', target: `user/${name}` })
+  return { user: name, link, expires_at: iso(expiresAtMs) }
 }

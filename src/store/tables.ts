@@ -18,6 +18,7 @@ export interface Tables {
   users: UsersTable
   sessions: SessionsTable
   tokens: TokensTable
+  login_links: LoginLinksTable
   login_origins: LoginOriginsTable
   audit: AuditTable
   stored_secrets: StoredSecretsTable
@@ -415,6 +416,13 @@ export interface TokensTable {
   expires_at_ms: number
   /** Precise to the minute. */
   used_at_ms: number | null
+}
+
+interface LoginLinksTable {
+  /** SHA-256 of the token in lower-case hexadecimal digits. */
+  digest: string
+  user_id: number
+  expires_at_ms: number
 }
 
 interface SessionsTable {

@@ -37,7 +37,7 @@ const OF_TENANTS: readonly OperationId[] = [
 
 test('the table gives tenants what this test says, and nobody else anything without a session', () => {
   const byPermission = (wanted: (id: OperationId) => boolean) => OPERATION_IDS.filter(wanted).sort()
-  expect(byPermission(id => permission(id) === 'anyone')).toEqual(['log_in'])
+  expect(byPermission(id => permission(id) === 'anyone')).toEqual(['log_in', 'log_in_by_link'])
   const open = byPermission(id => {
     const allowed = permission(id)
     return allowed !== 'anyone' && allowed.tenant !== undefined

@@ -101,6 +101,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'users list': { works: 'users list', fails: `users list ${NOWHERE}`, narrow: true },
   'users disable': { works: 'users disable ada', fails: 'users disable none' },
   'users enable': { works: 'users enable ada', fails: 'users enable none' },
+  'users link': { works: 'users link ada', fails: 'users link none' },
   'users reset-password': {
     works: 'users reset-password ada --password -',
     stdin: PASSWORD,

@@ -247,6 +247,7 @@ const PAIRS: readonly Pair[] = [
 /** The operations without a command that prints their document, each with the reason. */
 const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   log_in: 'a session belongs to a client of REST; `gw login` saves a token',
+  log_in_by_link: 'a session belongs to a client of REST; `gw users link` makes the link',
   get_session: 'a session belongs to a client of REST',
   log_out: 'a session belongs to a client of REST',
   log_out_everywhere: 'a session belongs to a client of REST',
@@ -281,6 +282,9 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   delete_tenant: 'on the command line tenants are in files',
   update_key: 'on the command line the policy of a key is in a file, or given at its creation',
   list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
+  list_sets: 'on the command line a set is a tree of files',
+  export_config: '`gw export` prints the file itself',
+  get_revision: '`gw show` prints the resources, too',
   list_audit: 'only over REST',
   preview_change: 'on the command line the change is in a file: `gw diff`',
   get_pulse: '`gw top --format json` prints a line of the same document for each sample',

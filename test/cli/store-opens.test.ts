@@ -77,7 +77,7 @@ test('a command that converts the store of an older gw says so, once', async () 
   const apply = () => gw(['apply', '--yes', '--skip-probe'], { cwd: folder.path, clock: systemClock })
   expect((await apply()).stderr).not.toContain('Converting')
   const raw = new Database(folder.at('data/gw.db'))
-  raw.exec(`drop table usage_days; delete from kysely_migration where name = '0010-usage-days'`)
+  raw.exec(`drop table login_links; delete from kysely_migration where name = '0011-login-links'`)
   raw.close()
   expect((await apply()).stderr).toBe(
     'Converting the store for this version of gw (1 step): a million calls take half a minute.\n',

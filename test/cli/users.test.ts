@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { keyDigest } from '../../src/base/api-key.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -47,6 +48,22 @@ describe('gw users create', () => {
     expect((await run('users create tom --tenant acme --password -')).stderr).toContain('GW2003')
     expect((await run('users create ada --role admin --password -')).exit).toBe(0)
     expect((await run('users list')).stdout).toContain('ada')
+  })
+
+  test('a link logs in once, and not after its time', async () => {
+    const { run, users } = await setUp()
+    await run('users create ada --role admin --password -', { stdin: 'correct horse\n' })
+    const made = await run('users link ada --console http://localhost:9')
+    expect(made.stdout).toMatch(/^http:\/\/localhost:9\/console\/#link=gwl_[\w-]{43}\n$/)
+    const digest = keyDigest(made.stdout.trim().split('#link=')[1] ?? '')
+    const read = await users()
+    expect((await read.audit({ limit: 1 }))[0]).toMatchObject({
+      action: 'create_login_link',
+      target: 'user/ada',
+    })
+    expect(JSON.stringify(await read.audit({ limit: 9 }))).not.toContain('gwl_')
+    expect(digest).toHaveLength(64)
+    expect((await run('users link tom')).exit).toBe(4)
   })
 
   test('asks for it twice on a terminal, and shows it to nobody', async () => {

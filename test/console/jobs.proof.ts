@@ -169,6 +169,23 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByText('The role tenant may not do this.').first().waitFor()
   })
 
+  test('logs in by a link, once', async () => {
+    const tab = await openTab(browser, served.controlUrl)
+    onTestFinished(() => tab.context.close())
+    const link = (await served.gw('users', 'link', 'admin', '--console', served.controlUrl)).trim()
+    await tab.page.goto(link)
+    await tab.page.getByRole('button', { name: 'Log in' }).click()
+    await tab.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    expect(tab.page.url()).not.toContain('gwl_')
+    expect(tab.faults).toEqual([])
+    const other = await openTab(browser, served.controlUrl)
+    onTestFinished(() => other.context.close())
+    await other.page.goto(link)
+    await other.page.getByRole('button', { name: 'Log in' }).click()
+    await other.page.getByText('was used already').waitFor()
+    await other.page.getByLabel('Password').waitFor()
+  })
+
   test('shows a change of another browser within two seconds, and comes back after a restart', async () => {
     const [one, other] = [await asAdmin(), await asAdmin()]
     await open(one, '/keys/team-blue-app')

@@ -127,6 +127,8 @@ test('starts everything in order, welcomes with the key, and ends the gateway be
     `demo-upstream --listen ${demo} http://${demo}`,
     `apply -c config.example --yes --no-input http://${demo}`,
     `keys issue platform-test --to ${dir.at('a path with spaces/data')} http://${demo}`,
+    `users create admin --role admin --password - http://${demo}`,
+    `users link admin --valid 1h --console http://${control} http://${demo}`,
     `serve --listen ${listen} --control-listen ${control} http://${demo}`,
     'end of serve',
     'end of demo-upstream',

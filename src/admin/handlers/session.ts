@@ -5,15 +5,17 @@ import {
   type LoginClient,
   type LoginPorts,
   logIn,
+  logInByLink,
   logOut,
   logOutEverywhere,
+  type OpenedSession,
   showSession,
 } from '../../services/sessions.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { SessionCookie } from '../session/credentials.ts'
 import { networksOf } from '../session/login-throttle.ts'
 
-type Ids = 'log_in' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
+type Ids = 'log_in' | 'log_in_by_link' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
 
 /** The ports of the session operations. */
 export interface SessionPorts extends LoginPorts {
@@ -26,11 +28,11 @@ export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): Hand
     async log_in({ body, context, assertSameSite, ...call }) {
       // A page of another site must not log its visitor in as another user, either.
       if (body.carrier === 'cookie') assertSameSite()
-      const { document, token, session, device } = await logIn(context, ports, body, clientOf(call))
-      const { name: user } = session.user
-      if (device === undefined) return { body: { ...document, token }, user }
-      const cookies = [cookie.set(token, session.expiresAtMs - clock.nowMs()), cookie.setDevice(device)]
-      return { body: document, user, headers: { 'set-cookie': cookies } }
+      return opened(await logIn(context, ports, body, clientOf(call)))
+    },
+    async log_in_by_link({ body, context, assertSameSite, ...call }) {
+      if (body.carrier === 'cookie') assertSameSite()
+      return opened(await logInByLink(context, ports.sessions, body, clientOf(call)))
     },
     async get_session({ caller }) {
       return { body: showSession(caller.session) }
@@ -48,6 +50,13 @@ export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): Hand
       await changePassword(context, ports, passwords, clientOf(call))
       return { body: undefined, ...clearCookie(caller.session) }
     },
+  }
+
+  function opened({ document, token, session, device }: OpenedSession) {
+    const { name: user } = session.user
+    if (device === undefined) return { body: { ...document, token }, user }
+    const cookies = [cookie.set(token, session.expiresAtMs - clock.nowMs()), cookie.setDevice(device)]
+    return { body: document, user, headers: { 'set-cookie': cookies } }
   }
 
   function clearCookie({ carrier }: LiveSession) {

@@ -3,6 +3,7 @@ import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { ROLES, type Role } from '../../schema/user.ts'
 import { ALL_ROWS } from '../../services/paging.ts'
 import {
+  createLoginLink,
   createUser,
   listUsers,
   resetPassword,
@@ -17,6 +18,7 @@ import { printable } from '../output/style.ts'
 import { table } from '../output/table.ts'
 import { newPassword } from '../secret-input.ts'
 import type { BindHandler } from '../session.ts'
+import { durationArgument } from '../time-argument.ts'
 
 /** `gw users`: the users of the control plane. */
 export function usersCommand(bind: BindHandler): Command {
@@ -30,6 +32,7 @@ export function usersCommand(bind: BindHandler): Command {
     .addCommand(switchCommand(bind, 'disable'))
     .addCommand(switchCommand(bind, 'enable'))
     .addCommand(resetCommand(bind))
+    .addCommand(linkCommand(bind))
 }
 
 interface CreateOptions {
@@ -145,6 +148,25 @@ function resetCommand(bind: BindHandler): Command {
           text: () => `User ${printable(name)} has a new password; its sessions have ended.\n`,
           json: () => ({ user: name, password_set: true }),
         })
+        return EXIT.done
+      }),
+    )
+}
+
+function linkCommand(bind: BindHandler): Command {
+  return newCommand('link', 'Print a link that logs a user in to the console, once.', [
+    'gw users link ada',
+    'gw users link ada --valid 1h --console http://127.0.0.1:8080',
+  ])
+    .argument('<name>', 'the user')
+    .option('--valid <duration>', 'how long it may be used (default: 10m)', durationArgument)
+    .option('--console <url>', 'the address of the control plane', 'http://127.0.0.1:8080')
+    .action(
+      bind<{ valid?: number; console: string }>(async (session, [name = ''], options) => {
+        const wanted = { name, spanMs: options.valid }
+        const made = await inStore(session, 'write', context => createLoginLink(context, wanted))
+        const url = `${options.console.replace(/\/+$/, '')}/console/#link=${made.link}`
+        session.out.result({ text: () => `${url}\n`, json: () => ({ ...made, url }) })
         return EXIT.done
       }),
     )

@@ -19,6 +19,7 @@ publications:
  */
 const EXAMPLES = {
   log_in: { username: 'admin', password: 'correct horse battery' },
+  log_in_by_link: { link: 'gwl_8Jx…' },
   change_password: { current_password: 'correct horse battery', new_password: 'even more correct horses' },
 
   create_user: { name: 'ada', password: 'correct horse battery', role: 'tenant', tenant: 'acme' },

@@ -19,6 +19,7 @@ const ALL_ROLES = { admin: 'all', tenant: 'own' } as const satisfies Permission
  */
 export const PERMISSIONS = {
   log_in: 'anyone',
+  log_in_by_link: 'anyone',
   get_session: ALL_ROLES,
   log_out: ALL_ROLES,
   log_out_everywhere: ALL_ROLES,

@@ -49,6 +49,21 @@ export const sessionOperations = {
     answer: { status: 201, description: 'Logged in.', schema: opened },
     errors: ['wrong_credentials', 'too_many_attempts', 'busy'],
   },
+  log_in_by_link: {
+    method: 'POST',
+    path: '/session/link',
+    tag: 'session',
+    summary: 'Log in with a one-time link',
+    description: 'With the token of `gw users link`, once.',
+    body: z
+      .strictObject({
+        link: z.string().min(1).max(128).meta({ format: 'password' }),
+        carrier: z.enum(CARRIERS).default('bearer').describe('How requests carry the session.'),
+      })
+      .meta({ id: 'log_in_by_link' }),
+    answer: { status: 201, description: 'Logged in.', schema: opened },
+    errors: ['wrong_credentials'],
+  },
   get_session: {
     method: 'GET',
     path: '/session',

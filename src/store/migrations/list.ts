@@ -9,6 +9,7 @@ import { archives } from './0007-archives.ts'
 import { nodes } from './0008-nodes.ts'
 import { lanes } from './0009-lanes.ts'
 import { usageDays } from './0010-usage-days.ts'
+import { loginLinks } from './0011-login-links.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -25,4 +26,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0008-nodes': nodes,
   '0009-lanes': lanes,
   '0010-usage-days': usageDays,
+  '0011-login-links': loginLinks,
 }

@@ -13,6 +13,7 @@ export const MIGRATION_NAMES = [
   '0008-nodes',
   '0009-lanes',
   '0010-usage-days',
+  '0011-login-links',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

@@ -1,11 +1,13 @@
 import type { AccountingPorts } from '../ledger/accounting.ts'
 import { insertAudit, selectAudit } from './audit.ts'
+import { insertLoginLink, takeLoginLink } from './login-links.ts'
 import { selectKnownOrigins } from './login-origins.ts'
 import { insertSession, selectSession } from './sessions.ts'
 import { deleteToken, insertToken, selectToken, selectTokens, selectUsedToken } from './tokens.ts'
 import type {
   AuditLine,
   AuditQuery,
+  NewLoginLink,
   NewSession,
   NewToken,
   NewUser,
@@ -97,6 +99,14 @@ export class SqliteUsers implements UserStore {
         })
         .execute(),
     )
+  }
+
+  createLoginLink(link: NewLoginLink): Promise<void> {
+    return this.#ports.write(db => insertLoginLink(db, link))
+  }
+
+  takeLoginLink(digest: string): Promise<string | undefined> {
+    return this.#ports.write(db => takeLoginLink(db, digest, this.#nowMs))
   }
 
   createToken(token: NewToken): Promise<StoredToken> {

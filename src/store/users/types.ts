@@ -127,6 +127,14 @@ export interface AuditQuery {
   readonly limit?: number
 }
 
+/** A one-time log-in link. */
+export interface NewLoginLink {
+  /** SHA-256 of its token. */
+  readonly digest: string
+  readonly user: string
+  readonly expiresAtMs: number
+}
+
 /** The users of the control plane: `store.users`. */
 export interface UserStore {
   /** Sorted by name. */
@@ -161,6 +169,11 @@ export interface UserStore {
   endSessions(user: string): Promise<number>
   /** Deletes sessions that were opened, or last used, before the given times. */
   pruneSessions(before: { readonly createdAtMs: number; readonly usedAtMs: number }): Promise<void>
+
+  /** Ends the earlier links of the user. @throws {CommandError} not_found */
+  createLoginLink(link: NewLoginLink): Promise<void>
+  /** Uses up a link. @returns its user; undefined if there is no such link, it has expired, or the user is disabled. */
+  takeLoginLink(digest: string): Promise<string | undefined>
 
   /** @throws {CommandError} not_found without the user or tenant · already_exists if the name is taken · usage */
   createToken(token: NewToken): Promise<StoredToken>

@@ -83,8 +83,9 @@ export async function known(
   throw new CommandError('not_found', `There is no user ${name}.`, { hint: '`gw users list` shows all.' })
 }
 
-/** Returns how many it deleted. */
+/** Returns how many it deleted. Links that would open one end, too. */
 export async function deleteSessions(db: Db, userId: number): Promise<number> {
+  await db.deleteFrom('login_links').where('user_id', '=', userId).execute()
   const { numDeletedRows } = await db
     .deleteFrom('sessions')
     .where('user_id', '=', userId)

@@ -55,7 +55,7 @@ describe.each(OPERATION_IDS)('%s', id => {
   })
 
   test('is open to nobody without a session, but for the log-in', () => {
-    expect(PERMISSIONS[id] === 'anyone').toBe(id === 'log_in')
+    expect(PERMISSIONS[id] === 'anyone').toBe(id === 'log_in' || id === 'log_in_by_link')
   })
 })
 
