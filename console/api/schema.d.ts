@@ -2548,6 +2548,8 @@ export interface components {
             set?: string;
         };
         revision_shown: {
+            author?: string;
+            base: number;
             changes: ({
                 /** @enum {string} */
                 action: "create" | "update" | "delete";
@@ -2567,7 +2569,21 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            revision: components["schemas"]["revision"];
+            counts: {
+                create: number;
+                delete: number;
+                unchanged: number;
+                update: number;
+            };
+            /** Format: date-time */
+            created_at: string;
+            dirty?: boolean;
+            git_commit?: string;
+            id: number;
+            /** @enum {string} */
+            origin: "apply" | "cli" | "rest" | "rollback";
+            restores?: number;
+            set?: string;
         };
         rollback: {
             base?: number;

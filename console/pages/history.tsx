@@ -76,7 +76,7 @@ function RevisionDialog({ revision, onClose }: { readonly revision: number; read
   return (
     <Dialog title={`Revision ${revision}`} isOpen isWide onClose={onClose}>
       <Loaded query={shown}>
-        {({ revision: { created_at: at, author, origin, set, git_commit: commit }, changes }) => (
+        {({ created_at: at, author, origin, set, git_commit: commit, changes }) => (
           <div className="stack">
             <Facts
               facts={[

@@ -60,7 +60,7 @@ export async function revisionChanges(
 ): Promise<AnswerOf<OperationOf<'get_revision'>>> {
   const { revision, changes } = await showRevision(context, of)
   // Matches the schema's type, which is written separately from the plan's.
-  return { revision, changes: changesToJson(changes) } as unknown as AnswerOf<OperationOf<'get_revision'>>
+  return { ...revision, changes: changesToJson(changes) } as unknown as AnswerOf<OperationOf<'get_revision'>>
 }
 
 export interface ShownRevision extends Difference {

@@ -41,7 +41,8 @@ test('sets are listed with what they own', async () => {
 test('a revision is shown with its changes', async () => {
   const { body } = await call('get_revision', { as, params: { id: '3' } })
   expect(body).toMatchObject({
-    revision: { id: 3, set: 'extra' },
+    id: 3,
+    set: 'extra',
     changes: [{ action: 'create', kind: 'publication', name: 'soon' }],
   })
   expect((await call('get_revision', { as, params: { id: '7' } })).status).toBe(404)

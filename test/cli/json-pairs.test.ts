@@ -45,6 +45,11 @@ async function head({ store }: ControlScene): Promise<number> {
 }
 
 const PAIRS: readonly Pair[] = [
+  {
+    words: async scene => `show ${await head(scene)}`,
+    id: 'get_revision',
+    sent: async scene => ({ params: { id: String(await head(scene)) } }),
+  },
   { words: 'diff -c -', stdin: YAML, id: 'plan_config', sent: { body: { yaml: YAML } } },
   { words: 'validate -c -', stdin: YAML, id: 'validate_config', sent: { body: { yaml: YAML } } },
   {
@@ -257,6 +262,8 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   end_user_sessions: 'only over REST; `gw users disable` also ends the sessions',
   revoke_token: 'answers 204 without a document; `gw tokens revoke` says that it is done',
   revoke_join_token: 'answers 204 without a document; `gw nodes revoke-token` says that it is done',
+  list_sets: 'only over REST; on the command line `set:` in the files names one',
+  export_config: 'answers with the file in a document; `gw export` prints the file itself',
   list_endpoints: 'on the command line endpoints are in files',
   create_endpoint: 'on the command line endpoints are in files',
   get_endpoint: 'on the command line endpoints are in files',

@@ -317,7 +317,7 @@ export const configOperations = {
       status: 200,
       description: 'The revision.',
       schema: z
-        .strictObject({ revision, changes: plan.shape.changes })
+        .strictObject({ ...revision.shape, changes: plan.shape.changes })
         .meta({ id: 'revision_shown', description: 'A revision with its changes, field by field.' }),
     },
     errors: ['not_found'],
