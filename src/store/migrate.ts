@@ -1,6 +1,7 @@
 import type Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { StoreMode } from './database.ts'
+import { type Lease, takeAllLeases } from './ledger/lease.ts'
 import { DEVELOPMENT_MIGRATION, MIGRATION_NAMES } from './migrations/names.ts'
 import { immediately, type Session } from './session.ts'
 
@@ -11,7 +12,7 @@ export type OnMigration = (pending: readonly string[]) => void
  * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
  * @throws {CommandError} store_unavailable if the file is the database of another program, or of a development
  * version before the baseline; store_too_new if a newer gw wrote it; for readers, which cannot migrate, store_missing if
- * it is empty and store_outdated if an older gw wrote it.
+ * it is empty and store_outdated if an older gw wrote it; for writers, store_in_use if gateways of an older gw serve it.
  */
 export async function migrate(
   session: Session,
@@ -45,12 +46,33 @@ export async function migrate(
   if (done.length > 0) onMigration(pending)
   const { Migrator } = await import('kysely/migration')
   await immediately(session, async db => {
-    const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
-    const { error } = await new Migrator({ db, provider }).migrateToLatest()
-    if (error !== undefined) throw error as Error
-    // Returns the pages that a migration has freed to the file system.
-    session.raw.pragma('incremental_vacuum')
+    // Another process may have migrated it meanwhile.
+    if (isComplete(migrationsOf(session))) return
+    const lease = done.length > 0 ? leaseForMigration(session.path) : undefined
+    try {
+      const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
+      const { error } = await new Migrator({ db, provider }).migrateToLatest()
+      if (error !== undefined) throw error as Error
+      // Returns the pages that a migration has freed to the file system.
+      session.raw.pragma('incremental_vacuum')
+    } finally {
+      lease?.release()
+    }
   })
+}
+
+/** Running gateways are of an older version, whose statements the new tables may not fit. @throws {CommandError} store_in_use */
+function leaseForMigration(path: string): Lease {
+  try {
+    return takeAllLeases(path)
+  } catch (error) {
+    if (!(error instanceof CommandError) || error.code !== 'store_in_use') throw error
+    throw new CommandError(
+      'store_in_use',
+      `${path} must be converted for this version of gw, and gateways of an older one serve it.`,
+      { cause: error },
+    )
+  }
 }
 
 function isComplete(done: readonly string[]): boolean {

@@ -4,6 +4,7 @@ import { Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { usageOf } from '../../src/schema/ledger.ts'
+import { takeLease } from '../../src/store/ledger/lease.ts'
 import { baseline } from '../../src/store/migrations/0001-baseline.ts'
 import { MIGRATION_NAMES } from '../../src/store/migrations/names.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -66,6 +67,15 @@ test('a store of the baseline is rejected by readers until a writer has brought 
     await (await openStore('sqlite:gw.db', { ...options, mode: 'write', onMigration })).close()
   expect(converted).toEqual([MIGRATION_NAMES.slice(1)])
   await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
+})
+
+test('a store that a running gateway serves is not converted under it', async () => {
+  const folder = await baselineStore()
+  const lease = takeLease(`${folder}/gw.db`, 1)
+  const open = () => openStore('sqlite:gw.db', { clock: systemClock, folder, mode: 'write' })
+  await expect(open()).rejects.toMatchObject({ code: 'store_in_use' })
+  lease.release()
+  await (await open()).close()
 })
 
 test('every column of a call comes through, and every entry of a wallet', async () => {
