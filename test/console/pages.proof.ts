@@ -45,6 +45,9 @@ const PAGES = [
   '/account',
 ] as const
 
+/** What the users of a tenant see in another way. */
+const TENANT_PAGES = ['/', '/models', '/keys', '/keys/team-blue-app', '/wallet'] as const
+
 const VIEWS: readonly View[] = WIDTHS.flatMap(width => THEMES.map(theme => ({ width, theme })))
 
 const hasBrowser = browserPath() !== undefined
@@ -59,6 +62,7 @@ beforeAll(async () => {
   if (!hasBrowser) return
   served = await serveConsole(end => void ends.unshift(end))
   await someTraffic(served)
+  await served.addUser('tom', 'team-blue')
   browser = await launchBrowser()
   ends.unshift(() => browser.close())
 })
@@ -93,13 +97,13 @@ describe.skipIf(!hasBrowser)(
       const tab = await openTab(browser, served.controlUrl, view)
       onTestFinished(() => tab.context.close())
       const found: string[] = []
-      const look = async (name: string) => {
-        found.push(...(await accessibilityFaults(tab)).map(fault => `${name}: ${fault}`))
-        if (await isTooWide(tab)) found.push(`${name} is wider than the window`)
+      const look = async (name: string, at = tab) => {
+        found.push(...(await accessibilityFaults(at)).map(fault => `${name}: ${fault}`))
+        if (await isTooWide(at)) found.push(`${name} is wider than the window`)
         if (!makesPictures || !isPictured(name, view)) return
         mkdirSync(PICTURES, { recursive: true })
         const file = `${name.replaceAll(/[/?&=]/g, '-').replace(/^-|-$/g, '') || 'overview'}-${view.width}-${view.theme}.png`
-        await tab.page.screenshot({ path: PICTURES + file })
+        await at.page.screenshot({ path: PICTURES + file })
       }
       await tab.page.goto('/console/')
       await tab.page.getByRole('heading', { level: 1 }).waitFor()
@@ -109,6 +113,14 @@ describe.skipIf(!hasBrowser)(
         await open(tab, path)
         await look(path)
       }
+      const own = await openTab(browser, served.controlUrl, view)
+      onTestFinished(() => own.context.close())
+      await logIn(own, 'tom', PASSWORD)
+      for (const path of TENANT_PAGES) {
+        await open(own, path)
+        await look(`/tenant${path}`, own)
+      }
+      expect(own.faults).toEqual([])
       expect(found).toEqual([])
       expect(tab.faults).toEqual([])
     })

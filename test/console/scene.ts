@@ -17,6 +17,8 @@ export interface ServedConsole {
   readonly folder: string
   /** Runs a command over the same store. Returns what it prints. */
   readonly gw: (...argv: readonly string[]) => Promise<string>
+  /** Adds a user of a tenant, with the same password. */
+  readonly addUser: (name: string, tenant: string) => Promise<void>
   /** Ends the gateway, and starts it again at the same addresses. */
   readonly restart: () => Promise<void>
 }
@@ -80,6 +82,11 @@ export async function serveConsole(
     demoUrl,
     folder: cwd,
     gw,
+    async addUser(name, tenant) {
+      const argv = ['users', 'create', name, '--tenant', tenant, '--password', '-']
+      const { exit, stderr } = await gwProcess(argv, { cwd, environment, stdin: PASSWORD })
+      if (exit !== 0) throw new Error(stderr)
+    },
     async restart() {
       await serving.end()
       serving = serve()
