@@ -15,6 +15,8 @@ const TOP = 12
 /** Of a bar, with its gap. */
 const NARROWEST = 3
 const WIDEST = 56
+/** The room that a label below the axis needs. */
+const LABEL = 80
 
 /** Values over time. It is a picture of the table below it, which screen readers read in its place. */
 export function BarChart({
@@ -79,7 +81,7 @@ export function BarChart({
               y={value > 0 ? Math.min(yOf(value), HEIGHT - 1) : HEIGHT}
               height={value > 0 ? Math.max(1, HEIGHT - yOf(value)) : 0}
             />
-            {index % every === 0 && (
+            {index % every === 0 && LEFT + index * step + LABEL <= width && (
               <text className="tick" x={LEFT + index * step} y={HEIGHT + 16}>
                 {at}
               </text>

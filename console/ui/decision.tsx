@@ -35,7 +35,7 @@ export function DecisionView({
           columns={[
             { head: 'Check', cell: ({ check }) => check.replaceAll('_', ' ') },
             { head: 'Verdict', cell: ({ verdict }) => <State state={verdict} tone={TONES[verdict]} /> },
-            { head: 'Detail', cell: ({ detail }) => detail },
+            { head: 'Detail', cell: ({ detail }) => <Prose text={detail} /> },
           ]}
         />
       </Section>
