@@ -1,5 +1,5 @@
 /**
- * What `npm run crash`, `restarts`, `soak`, `drain`, `reload` and `tunnel` run after the build: the proofs of `test/crash` and of the strict
+ * What `npm run crash`, `restarts`, `soak`, `drain`, `reload`, `tunnel` and `nodes` run after the build: the proofs of `test/crash` and of the strict
  * limits, in their long form. `npm run proofs` runs the same tests in their short form.
  *
  *     crash   kill -9 of the real process under load, 100 times; of one of three on one store, 100 times;
@@ -8,6 +8,7 @@
  *     drain   SIGTERM under load with streams open, 50 times
  *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     tunnel  node connections that are cut, reset, half-closed, stalled or fed with garbage, 3,000 of them with 20 calls each
+ *     nodes   200 nodes with 20 streams each, a tenth of which dies
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
  *             · 50,000 requests over upstream connections that die whenever they are idle
  *
@@ -30,6 +31,7 @@ const PROOFS = {
   drain: { files: ['test/crash/drain.proof.ts'], sizes: { GW_TERMS: '50' } },
   reload: { files: ['test/crash/reload.proof.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
   tunnel: { files: ['test/tunnel/chaos.proof.ts'], sizes: { GW_TUNNEL_ROUNDS: '3000' } },
+  nodes: { files: ['test/crash/nodes.proof.ts'], sizes: { GW_NODES: '200', GW_STREAMS: '20' } },
   soak: {
     files: ['test/crash/mixed.proof.ts', 'test/gateway/limits-at-once.proof.ts', 'test/crash/stale.proof.ts'],
     sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },

@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs'
+import { Agent, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import process from 'node:process'
+import { expect, it, onTestFinished } from 'vitest'
+import { runAgent } from '../../src/agent/agent.ts'
+import { join as joinGateway } from '../../src/agent/dial.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { gwProcess, startGw } from '../cli/process.ts'
+import { freePort } from '../support/free-port.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/**
+ * Many nodes with many streams each on one gateway process: every stream is whole, also beside nodes that die, whose streams
+ * end with an error. GW_NODES and GW_STREAMS change the size; `npm run nodes` is the long form.
+ */
+const NODES = Number(process.env['GW_NODES'] ?? 30)
+const STREAMS = Number(process.env['GW_STREAMS'] ?? 10)
+const EVENTS = 20
+const EVENT_MS = 250
+const APP_KEY = 'sk-a-secret-of-their-own-0123456789'
+const FILE = `version: 1
+settings: { nodes: { admission: token } }
+endpoints:
+  m: { protocol: openai, served_model: m, nodes: { labels: { pool: a }, engine: vllm } }
+publications: { m: { price: { input: 1, output: 1 }, bindings: [{ endpoint: m }] } }
+keys: { app: { kind: platform, secret: { env: APP_KEY } } }
+`
+
+/** One engine for all nodes: a stream of events. */
+async function startEngine(): Promise<number> {
+  const server = createServer((req, res) => {
+    if (req.url === '/v1/models') return void res.end('{"data":[{"id":"m","owned_by":"vllm"}]}')
+    if (req.url !== '/v1/chat/completions') return void res.writeHead(404).end()
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    let sent = 0
+    const timer = setInterval(() => {
+      sent++
+      const usage = sent === EVENTS ? ',"usage":{"prompt_tokens":3,"completion_tokens":20}' : ''
+      res.write(
+        `data: {"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"${sent} "}}]${usage}}\n\n`,
+      )
+      if (sent < EVENTS) return
+      clearInterval(timer)
+      res.end('data: [DONE]\n\n')
+    }, EVENT_MS)
+    res.on('close', () => clearInterval(timer))
+  })
+  server.listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise(resolve => server.once('listening', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** User and system time of a process so far, in seconds, and its memory in MB. */
+function usageOf(pid: number): { readonly cpu: number; readonly memory: number } {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  const memory = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, memory: Number(memory) / 1_024 }
+}
+
+it(`${NODES} nodes with ${STREAMS} streams each lose none, and those of nodes that die end with an error`, async () => {
+  const dir = tempDir(onTestFinished)
+  dir.write('gw.yaml', FILE)
+  const [port, nodePort] = [await freePort(), await freePort()]
+  const listen = ['--listen', `127.0.0.1:${port}`, '--node-listen', `127.0.0.1:${nodePort}`]
+  const { child } = startGw(['serve', '-c', 'gw.yaml', '--gateway-only', ...listen], {
+    cwd: dir.path,
+    stdin: '',
+    environment: { APP_KEY },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await new Promise<void>(resolve => {
+    child.stdout.on('data', (bytes: Buffer) => bytes.toString().includes('serving revision') && resolve())
+  })
+  const { stdout } = await gwProcess(
+    ['nodes', 'token', 'gpu-*', '--uses', String(NODES), '--label', 'pool=a'],
+    {
+      cwd: dir.path,
+    },
+  )
+  const engine = await startEngine()
+  const server = { url: new URL(`http://127.0.0.1:${nodePort}`) }
+  const aborts: AbortController[] = []
+  const ended: Promise<void>[] = []
+  let connected = 0
+  for (let index = 0; index < NODES; index++) {
+    const { credential } = await joinGateway(server, stdout.trim(), `gpu-${index}`)
+    const abort = new AbortController()
+    aborts.push(abort)
+    const agent = runAgent({
+      servers: [server],
+      credential,
+      engines: [{ name: 'vllm', host: '127.0.0.1', port: engine }],
+      clock: systemClock,
+      random: systemRandom,
+      version: 'proof',
+      signal: abort.signal,
+      drainMs: 0,
+      onCredential: async () => undefined,
+      onEvent: ({ type }) => void (type === 'connected' && connected++),
+    })
+    ended.push(agent.catch(() => undefined))
+  }
+  onTestFinished(async () => {
+    for (const abort of aborts) abort.abort()
+    await Promise.all(ended)
+  })
+  await expect.poll(() => connected, { timeout: 60_000 }).toBe(NODES)
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+
+  const http = new Agent({ keepAlive: true, maxSockets: NODES * STREAMS })
+  onTestFinished(() => http.destroy())
+  const call = () =>
+    new Promise<'whole' | 'error' | 'cut' | number>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${APP_KEY}` }
+      const req = request(
+        { port, host: '127.0.0.1', path: '/v1/chat/completions', method: 'POST', agent: http, headers },
+        res => {
+          let text = ''
+          res.on('data', (bytes: Buffer) => (text += bytes.toString()))
+          res.on('error', () => resolve('cut'))
+          res.on('end', () => {
+            if (res.statusCode !== 200) resolve(res.statusCode ?? 0)
+            else if (text.includes('"error"')) resolve(text.includes('[DONE]') ? 'cut' : 'error')
+            else
+              resolve(
+                text.split('"delta"').length === EVENTS + 1 && text.endsWith('[DONE]\n\n') ? 'whole' : 'cut',
+              )
+          })
+        },
+      )
+      req.on('error', reject)
+      req.end(JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'Hello!' }] }))
+    })
+  const round = async (during?: () => void) => {
+    const before = usageOf(child.pid ?? 0)
+    const startedMs = performance.now()
+    const calls = Array.from({ length: NODES * STREAMS }, () => call())
+    during?.()
+    const outcomes = new Map<string, number>()
+    for (const outcome of await Promise.all(calls))
+      outcomes.set(String(outcome), (outcomes.get(String(outcome)) ?? 0) + 1)
+    const seconds = (performance.now() - startedMs) / 1_000
+    const { cpu, memory } = usageOf(child.pid ?? 0)
+    console.log(
+      `${NODES} nodes × ${STREAMS} streams × ${EVENTS} events: ${seconds.toFixed(1)} s, gateway ${(cpu - before.cpu).toFixed(1)} s of CPU, ${memory.toFixed(0)} MB`,
+    )
+    return Object.fromEntries(outcomes)
+  }
+
+  expect(await round()).toEqual({ whole: NODES * STREAMS })
+  // A tenth of the nodes is gone in the middle.
+  const dying = Math.ceil(NODES / 10)
+  const outcomes = await round(() => {
+    setTimeout(
+      () => {
+        for (const abort of aborts.slice(0, dying)) abort.abort()
+      },
+      (EVENTS * EVENT_MS) / 2,
+    )
+  })
+  const { whole = 0, error = 0, ...others } = outcomes
+  expect(others).toEqual({})
+  expect(whole + error).toBe(NODES * STREAMS)
+  expect(error).toBeGreaterThan(0)
+  expect(error).toBeLessThan(NODES * STREAMS * 0.3)
+  expect((await gwProcess(['ledger', 'verify'], { cwd: dir.path })).exit).toBe(0)
+}, 300_000)
