@@ -7,7 +7,7 @@ import { ProtocolFault } from '../tunnel/frames.ts'
 import { join as joinSocket } from '../tunnel/join.ts'
 import { StreamError } from '../tunnel/stream.ts'
 import { dial, GatewayRejection, type Server } from './dial.ts'
-import { checkEngine, connectTo, type EngineAddress, loadOf } from './engine.ts'
+import { connectTo, type EngineAddress, followEngine, type KnownEngine, loadOf } from './engine.ts'
 
 const LEAST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
@@ -231,7 +231,8 @@ class Engines {
   readonly #connections = new Set<TunnelConnection>()
   #offered = ''
   #load = ''
-  #engines: readonly OfferedEngine[] = []
+  /** In the order of the options. */
+  #known: readonly KnownEngine[] = []
   #timers: (Timer | undefined)[] = []
   #isStopped = false
 
@@ -253,7 +254,7 @@ class Engines {
     this.#connections.add(connection)
     // So that the next look reports the load to this one, too.
     this.#load = ''
-    if (this.#offered !== '') connection.sendControl(engineList(this.#engines))
+    if (this.#offered !== '') connection.sendControl(engineList(this.#known.map(({ offered }) => offered)))
   }
 
   detach(connection: TunnelConnection): void {
@@ -270,18 +271,13 @@ class Engines {
   }
 
   async #checkEngines(): Promise<void> {
-    const engines = await Promise.all(
-      this.#options.engines.map(address =>
-        checkEngine(
-          address,
-          this.#engines.find(({ name }) => name === address.name),
-        ),
-      ),
+    this.#known = await Promise.all(
+      this.#options.engines.map((address, index) => followEngine(address, this.#known[index])),
     )
+    const engines = this.#known.map(known => known.offered)
     const offered = JSON.stringify(engines)
     if (offered === this.#offered || this.#isStopped) return
     this.#offered = offered
-    this.#engines = engines
     this.#options.onEvent({ type: 'engines', engines })
     this.#send(engineList(engines))
   }

@@ -11,6 +11,10 @@ export interface EngineAddress {
 }
 
 const CHECK_MS = 3_000
+
+class EngineLate extends Error {
+  override readonly name = 'EngineLate'
+}
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_MODELS = 500
 const MAX_MODEL_LENGTH = 256
@@ -31,14 +35,42 @@ const PAGES: readonly (readonly [kind: string, path: string, member: string])[] 
   ['ollama', '/api/version', 'version'],
 ]
 
+/** An engine under much load answers calls, and other pages late. */
+const PATIENCE = 3
+
+/** What is known of an engine. */
+export interface KnownEngine {
+  readonly offered: OfferedEngine
+  /** How many times in a row it has not answered in time. */
+  readonly late: number
+}
+
 /**
- * The present state of an engine. Never rejects: an engine that does not answer is `down`.
+ * The present state of an engine. Never rejects: one that accepts no connection is `down`, and so is one that was up and has not
+ * answered in time three times in a row.
  *
- * @param before Its state at the last look: the kind of an engine that stays up does not change.
+ * @param before Of the last look: the kind of an engine that stays up does not change.
  */
-export async function checkEngine(address: EngineAddress, before?: OfferedEngine): Promise<OfferedEngine> {
+export async function followEngine(address: EngineAddress, before?: KnownEngine): Promise<KnownEngine> {
+  try {
+    return { offered: await look(address, before?.offered), late: 0 }
+  } catch (error) {
+    const late = (before?.late ?? 0) + 1
+    if (error instanceof EngineLate && before?.offered.state === 'up' && late < PATIENCE)
+      return { offered: before.offered, late }
+    return { offered: { name: address.name, state: 'down', models: [] }, late }
+  }
+}
+
+/** As {@link followEngine}, without what was before. */
+export async function checkEngine(address: EngineAddress): Promise<OfferedEngine> {
+  return (await followEngine(address)).offered
+}
+
+/** @throws {EngineLate}, or the error of the connection */
+async function look(address: EngineAddress, before: OfferedEngine | undefined): Promise<OfferedEngine> {
   const { name } = address
-  const models = modelsIn(await page(address, '/v1/models'))
+  const models = modelsIn(await get(address, '/v1/models'))
   if (!models) return { name, state: 'down', models: [] }
   const kind = before?.state === 'up' ? before.kind : await kindOf(address, models)
   return { name, state: 'up', ...(kind !== undefined && { kind }), models: models.map(({ id }) => id) }
@@ -110,7 +142,7 @@ function get({ host, port }: EngineAddress, path: string): Promise<string> {
       })
     })
     // Of the whole exchange: an engine that drips is down too.
-    const timer = setTimeout(() => req.destroy(new Error('no answer in time')), CHECK_MS)
+    const timer = setTimeout(() => req.destroy(new EngineLate('no answer in time')), CHECK_MS)
     req.on('close', () => clearTimeout(timer))
     req.on('error', reject)
     req.end()

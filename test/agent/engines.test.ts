@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { checkEngine, loadOf } from '../../src/agent/engine.ts'
+import { checkEngine, followEngine, loadOf } from '../../src/agent/engine.ts'
 import { discoverEngines, engineAddress } from '../../src/agent/engine-addresses.ts'
-import { reply } from '../support/answers.ts'
+import { reply, silence } from '../support/answers.ts'
 import { freePort } from '../support/free-port.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 
@@ -148,8 +148,8 @@ test('discovery offers known engines by their kind, and two of a kind by their p
 test('an engine that stays up is asked for its kind once', async () => {
   const upstream = await started(ENGINES['an engine that is not known']?.pages ?? {})
   const address = { name: 'e', host: '127.0.0.1', port: upstream.port }
-  const first = await checkEngine(address)
-  await checkEngine(address, first)
+  const first = await followEngine(address)
+  await followEngine(address, first)
   expect(upstream.requests.map(({ target }) => target)).toEqual([
     '/v1/models',
     '/info',
@@ -158,6 +158,23 @@ test('an engine that stays up is asked for its kind once', async () => {
     '/v1/models',
   ])
 })
+
+test('an engine under load may be late twice; one that accepts no connection is down at once', async () => {
+  const upstream = await started(ENGINES['vLLM']?.pages ?? {})
+  const address = { name: 'e', host: '127.0.0.1', port: upstream.port }
+  const up = await followEngine(address)
+  upstream.answer(silence)
+  const once = await followEngine(address, up)
+  const twice = await followEngine(address, once)
+  expect([up, once, twice].map(({ offered, late }) => `${offered.state} ${late}`)).toEqual([
+    'up 0',
+    'up 1',
+    'up 2',
+  ])
+  expect((await followEngine(address, twice)).offered.state).toBe('down')
+  await upstream.close()
+  expect((await followEngine(address, up)).offered.state).toBe('down')
+}, 20_000)
 
 test.each([
   ['no JSON', '<html>'],
