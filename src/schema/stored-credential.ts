@@ -27,6 +27,8 @@ export type SecretSource = SecretReference | { readonly kept: string }
 /** The part of an endpoint that determines its secrets and their destination. */
 interface SecretFields {
   readonly base_url?: string | undefined
+  /** In place of `base_url`: the choice of nodes. */
+  readonly nodes?: object | undefined
   readonly upstream_key?: SecretReference | z.output<typeof storedCredential> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
   readonly proxy?: string | SecretReference | undefined
@@ -67,15 +69,16 @@ export function secretsOf(
 }
 
 /**
- * The destination of an endpoint's secrets: its origin, the authority that vouches for it, and the proxy if that could
+ * The destination of an endpoint's secrets: its choice of nodes; or its origin, the authority that vouches for it, and the proxy if that could
  * read them, because the connection is not encrypted or the authority is not one of the system.
  *
  * @param field of the secret: one of `tls` stays here, and must not be sent as a credential.
  */
 export function destinationOf(
-  { base_url, proxy, tls }: Pick<SecretFields, 'base_url' | 'proxy' | 'tls'>,
+  { base_url, nodes, proxy, tls }: Pick<SecretFields, 'base_url' | 'nodes' | 'proxy' | 'tls'>,
   field = '',
 ): string {
+  if (nodes) return `nodes ${JSON.stringify(nodes)}`
   const { origin } = new URL(addressOf({ base_url }))
   if (field.startsWith('tls.')) return `${field} for ${origin}`
   const trust = tls?.ca ? ` trusting ${JSON.stringify(tls.ca)}` : ''

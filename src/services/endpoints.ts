@@ -103,7 +103,8 @@ export async function updateEndpoint(
   if (resource.owner === 'config') throw new ManagedError(resource)
   assertPlainHeaders(sent['headers'])
   const before = addressOf(decode('endpoint', resource.spec))
-  const url = typeof sent['base_url'] === 'string' ? sent['base_url'] : before
+  const { base_url = before } = sent
+  const url = typeof base_url === 'string' ? base_url : addressOf({})
   const { fields, kept, credential } = await sealFields(context, name, url, sent)
   const spec = edit(fields)(resource.spec)
   if (!Object.hasOwn(sent, 'upstream_key')) assertSameOrigin(resource.spec, spec)
@@ -176,13 +177,14 @@ function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<strin
 }
 
 /**
- * A stored credential is sent only to the origin it was set for: a new base_url must not be a way to read it there.
+ * A stored credential is sent only to the origin or the nodes it was set for: another destination must not be a way to read it there.
  *
  * @throws {ApiError} invalid_request
  */
 function assertSameOrigin(before: CanonicalSpec, after: CanonicalSpec): void {
   const [from, to] = [decode('endpoint', before), decode('endpoint', after)]
   if (!to.upstream_key || destinationOf(from) === destinationOf(to)) return
-  const detail = 'must be sent again with a new origin in base_url or a new proxy, or be null for none'
+  const detail =
+    'must be sent again with a new origin in base_url, other nodes or a new proxy, or be null for none'
   throw invalid([{ pointer: '/upstream_key', detail }])
 }

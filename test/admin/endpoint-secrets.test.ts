@@ -118,6 +118,15 @@ describe('a credential that is given over REST', () => {
     expect(await patch({ base_url, upstream_key: 'sk-for-there' })).toMatchObject({ status: 200 })
   })
 
+  test('is asked for again with nodes in place of an address, and with other nodes', async () => {
+    const on = (...names: string[]) => ({ base_url: null, nodes: { names, engine: 'vllm' } })
+    const asksAgain = { status: 422, body: { errors: [{ pointer: '/upstream_key' }] } }
+    expect(await patch(on('gpu-1'))).toMatchObject(asksAgain)
+    expect(await patch({ ...on('gpu-1'), upstream_key: 'sk-for-there' })).toMatchObject({ status: 200 })
+    expect(await patch({ nodes: { names: ['gpu-1', 'mine'], engine: 'vllm' } })).toMatchObject(asksAgain)
+    expect(await patch({ served_model: 'other' })).toMatchObject({ status: 200 })
+  })
+
   test('is taken away by null, with its bytes, and then nothing is asked for', async () => {
     expect((await patch({ upstream_key: null })).body).not.toHaveProperty('upstream_key')
     expect(await kept()).toEqual([])
