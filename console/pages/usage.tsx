@@ -134,7 +134,7 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
         keyOf={({ label }) => label ?? ''}
         empty="Nothing was used in this time."
         columns={[
-          { head: by, cell: labelOf },
+          { head: `${by[0]?.toUpperCase()}${by.slice(1)}`, cell: labelOf },
           { head: 'Calls', cell: row => count(row.requests), isNumber: true },
           { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
           { head: 'Cached', cell: row => count(row.cached_input_tokens), isNumber: true, hidden: 'tablet' },

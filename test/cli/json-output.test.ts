@@ -51,6 +51,7 @@ maintenance status
 maintenance off
 users create ada --role admin --password -
 users list
+users link ada
 tokens create report --user ada
 tokens list
 tokens revoke ID
