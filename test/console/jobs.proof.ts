@@ -40,7 +40,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
 
     await open(tab, '/endpoints')
     await page.getByRole('button', { name: 'New endpoint' }).click()
-    await page.getByLabel('Name', { exact: true }).fill('own')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('own')
     await page.getByLabel('Base URL').fill(`${served.demoUrl}/v1`)
     await page.getByLabel('Model at the upstream').fill('demo-chat')
     await save('Create')
@@ -48,7 +48,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
 
     await open(tab, '/publications')
     await page.getByRole('button', { name: 'New model' }).click()
-    await page.getByLabel('Name', { exact: true }).fill('own-chat')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('own-chat')
     await page.getByLabel('Price: input').fill('1')
     await page.getByLabel('Price: output').fill('2')
     await save('Create')
@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
 
     await open(tab, '/keys')
     await page.getByRole('button', { name: 'New key' }).click()
-    await page.getByLabel('Name', { exact: true }).fill('own-key')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('own-key')
     await page.getByLabel('Kind').selectOption('platform')
     await save('Create')
     await page.getByRole('button', { name: 'Issue' }).click()
@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     // Keys of its own, within the bounds of the operator.
     await open(tab, '/keys')
     await page.getByRole('button', { name: 'New key' }).click()
-    await page.getByLabel('Name', { exact: true }).fill('team-blue/mine')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('team-blue/mine')
     await page.getByLabel('Requests per minute').fill('61')
     await page.getByRole('button', { name: 'Review' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()

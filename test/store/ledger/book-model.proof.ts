@@ -107,6 +107,7 @@ test('any history of rows leaves what a plain map of them says, and adds up', as
 
       expect(await accounting.verify()).toEqual({
         entries: oracle.ends.size + oracle.adjustments.length,
+        archived: 0,
         openHolds: oracle.open.length,
         findings: [],
       })

@@ -7,7 +7,7 @@ import { PLACE_TEXT, placeOf, toText } from './usage-cell.ts'
 
 type Row = SummedRow & { readonly day: number; readonly place: string }
 
-const KEYS = 'select key_name from key_totals union select key_name from usage_days'
+const KEYS = ['select key_name from key_totals', 'select distinct key_name from usage_days']
 const selectDays = (table: string) => `
   select day, ${PLACE_TEXT} as place, ${SELECT_SUMS} from ${table} where key_name = ?
   group by day, tenant, publication, endpoint`
@@ -17,7 +17,8 @@ const OF_QUARTERS = `(select *, quarter / ${DAY_QUARTERS} as day from usage_quar
 export function* compareDays(raw: Database.Database): Generator<readonly Finding[], void> {
   const days = raw.prepare<[string], Row>(selectDays('usage_days'))
   const quarters = raw.prepare<[string], Row>(selectDays(OF_QUARTERS))
-  for (const key of raw.prepare<[], string>(KEYS).pluck().all()) {
+  const keys = new Set(KEYS.flatMap(query => raw.prepare<[], string>(query).pluck().all()))
+  for (const key of keys) {
     const stored = byDay(days.all(key))
     const added = byDay(quarters.all(key))
     yield [...new Set([...stored.keys(), ...added.keys()])].flatMap(id => {
