@@ -72,7 +72,9 @@ test.for(PROBLEMS)(
     const credit = { tenant: 'paying', amountNano: 1_000_000_000n, reference: 'invoice-1' }
     await gateway.inStore(context => bookWallet(context, 'credit', credit))
     upstream.answer(json({ usage: USAGE }))
-    await expect.poll(async () => (await call(CHAT, {}, PREPAID_SECRET)).status).toBe(200)
+    // A gateway looks for credits once a second.
+    const paid = async () => (await call(CHAT, {}, PREPAID_SECRET)).status
+    await expect.poll(paid, { timeout: 10_000 }).toBe(200)
     const problem = problemFor(folder)
     const going = gate()
     upstream.answer(sse([EVENT, going, REST]))
