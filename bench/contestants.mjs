@@ -25,6 +25,9 @@ const SPARE_DESCRIPTORS = 1_000
 /** What opens `/metrics` of the gateways here. */
 export const METRICS_TOKEN = 'bench'
 
+/** What a command reads that wants a password. */
+export const ADMIN_PASSWORD = 'correct horse battery'
+
 /**
  * @typedef {object} Contestant
  * @property {string} name
@@ -34,15 +37,17 @@ export const METRICS_TOKEN = 'bench'
  * @property {number} startedUs when its process was started
  * @property {() => Promise<void>} end
  *
- * @typedef {Contestant & { gw: (...args: string[]) => Promise<string> }} Gateway `gw` runs a command on its store
+ * @typedef {Contestant & { control: number, gw: (...args: string[]) => Promise<string> }} Gateway
+ *   `control` is the port of its control plane; `gw` runs a command on its store
  *
  * @typedef {(order: import('./client.mjs').Order) => Promise<any>} Client
  *
  * @typedef {object} Stage
  * @property {Client} client
  * @property {Client} otherClient
+ * @property {readonly number[]} generators the processes of the upstream and the clients
  * @property {() => Promise<Contestant>} bareProxy
- * @property {(name: string, size: import('./configuration.mjs').Size, how?: 'whole' | 'unbooked' | 'starting') => Promise<Gateway>} gateway
+ * @property {(name: string, size: import('./configuration.mjs').Size, how?: 'whole' | 'unbooked' | 'starting', flags?: readonly string[]) => Promise<Gateway>} gateway
  *   of the same name: on the same store; `starting` resolves without waiting for it
  * @property {() => void} close
  */
@@ -85,9 +90,11 @@ export async function openStage({ pin }) {
       }
     )
 
+  const [client, otherClient] = [helper('client.mjs', 'rest'), helper('client.mjs', 'rest')]
   return {
-    client: clientOf(helper('client.mjs', 'rest')),
-    otherClient: clientOf(helper('client.mjs', 'rest')),
+    client: clientOf(client),
+    otherClient: clientOf(otherClient),
+    generators: [upstream, client, otherClient].map(({ pid }) => pid ?? 0),
     async bareProxy() {
       const startedUs = nowUs()
       const proxy = started(`${join(HERE, 'bare-proxy.mjs')} ${upstreamPort}`, 'contestant', [
@@ -99,13 +106,14 @@ export async function openStage({ pin }) {
       const { port } = await told(proxy)
       return { name: 'bare', port, key: 'none', pid: proxy.pid ?? 0, startedUs, end: () => ended(proxy) }
     },
-    async gateway(name, size, how = 'whole') {
+    async gateway(name, size, how = 'whole', flags = []) {
       const url = `sqlite:${join(folder, `${name}.db`)}`
       const gw = async (/** @type {string[]} */ ...args) => {
-        const { stdout } = await promisify(execFile)(process.execPath, [GW, ...args, '--store', url], {
+        const running = promisify(execFile)(process.execPath, [GW, ...args, '--store', url], {
           maxBuffer: Number.POSITIVE_INFINITY,
         })
-        return stdout
+        running.child.stdin?.end(ADMIN_PASSWORD)
+        return (await running).stdout
       }
       if (!stores.has(name)) {
         stores.add(name)
@@ -118,11 +126,12 @@ export async function openStage({ pin }) {
       const command =
         how === 'unbooked'
           ? `${join(HERE, '..', 'dist', 'bench', 'unbooked-gateway.js')} ${port} ${url}`
-          : `${GW} serve --listen 127.0.0.1:${port} --control-listen 127.0.0.1:${control} --store ${url} --drain 1s`
+          : `${GW} serve --listen 127.0.0.1:${port} --control-listen 127.0.0.1:${control} --store ${url} --drain 1s ${flags.join(' ')}`.trim()
       const startedUs = nowUs()
       const server = started(command, 'contestant', ['ignore', log, log], { METRICS_TOKEN })
       if (how !== 'starting') await answering(port, server)
-      return { name, port, key: SECRET, pid: server.pid ?? 0, startedUs, gw, end: () => ended(server) }
+      const pid = server.pid ?? 0
+      return { name, port, control, key: SECRET, pid, startedUs, gw, end: () => ended(server) }
     },
     close() {
       for (const child of children) child.kill('SIGTERM')

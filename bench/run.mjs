@@ -6,6 +6,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { openStage } from './contestants.mjs'
 import { measureBooks } from './measures/books.mjs'
+import { measureConsoles } from './measures/consoles.mjs'
 import { measureCrowd } from './measures/crowd.mjs'
 import { measurePaced } from './measures/paced.mjs'
 import { asking, measurePairs } from './measures/pairs.mjs'
@@ -37,6 +38,7 @@ const MEASURES = {
   books: measureBooks,
   stalls: measureStalls,
   scale: measureScale,
+  consoles: measureConsoles,
 }
 
 const { values } = parseArgs({
@@ -52,7 +54,7 @@ const { values } = parseArgs({
   },
 })
 /** In half a minute there is no time for these. */
-const LONG = ['crowd', 'scale', 'stalls', 'paced']
+const LONG = ['crowd', 'scale', 'consoles', 'stalls', 'paced']
 const chosen = SCENARIOS.filter(({ name, measure }) => {
   if (values.only) return values.only.some(only => name === only || name.startsWith(`${only}-`))
   return !(values.quick && (LONG.includes(measure) || /256|anthropic|2m/.test(name)))

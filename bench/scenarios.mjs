@@ -13,7 +13,7 @@ export const MESSAGES_PATH = '/v1/messages'
  * @typedef {object} Scenario
  * @property {string} name
  * @property {string} what
- * @property {'pairs' | 'paced' | 'crowd' | 'startup' | 'scale' | 'stalls' | 'books'} measure which file of `measures/` measures it
+ * @property {'pairs' | 'paced' | 'crowd' | 'startup' | 'scale' | 'stalls' | 'books' | 'consoles'} measure which file of `measures/` measures it
  * @property {string} path
  * @property {string} body
  * @property {number} connections requests at a time, each on a connection of its own
@@ -46,6 +46,7 @@ export const SCENARIOS = [
   },
   { ...chat('books', 64, 'ledger, log and metrics: what they take of the main thread'), measure: 'books' },
   { ...chat('stalls', 16, 'the longest stall while it serves, reloads and is scraped'), measure: 'stalls' },
+  { ...chat('consoles', 64, '20 open consoles beside small chats, and none'), measure: 'consoles' },
   { ...chat('scale', 64, '100,000 keys × 1,000 publications beside 10 × 10'), measure: 'scale' },
 ]
 
