@@ -32,6 +32,7 @@ const HOMES = {
   undici: ['upstream'],
   kysely: ['store'],
   'better-sqlite3': ['store'],
+  pg: ['store'],
   yaml: ['config'],
   zod: ['schema', 'services', 'admin'],
   pino: ['base'],
@@ -68,7 +69,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/' },
       to: {
-        path: '^src/(base/readable-lines|store/sqlite-store|store/migrations/list|server/files/followed-files|server/admin-server|metering/metrics/metrics|metering/tracing/(environment|opentelemetry))[.]ts$',
+        path: '^src/(base/readable-lines|store/database-store|store/migrations/list|server/files/followed-files|server/admin-server|metering/metrics/metrics|metering/tracing/(environment|opentelemetry))[.]ts$',
         dynamic: false,
         dependencyTypesNot: ['type-only', 'type-import'],
       },

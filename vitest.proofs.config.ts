@@ -12,6 +12,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 600_000,
+    expect: { poll: { timeout: 5_000 } },
     reporters: reporters(),
   },
 })

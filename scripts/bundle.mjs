@@ -33,8 +33,8 @@ await build({
   cwd: ROOT,
   input: Object.fromEntries(entries.map(path => [basename(path, extname(path)), join(ROOT, path)])),
   platform: 'node',
-  // Native, or asked for by a person at a terminal only.
-  external: ['better-sqlite3', 'ink', /^react/],
+  // Native, or asked for by a person at a terminal only, or by a store in PostgreSQL only.
+  external: ['better-sqlite3', 'ink', /^react/, 'pg'],
   output: { dir: folder, cleanDir: true, entryFileNames: '[name].js', chunkFileNames: 'part-[name].js' },
 })
 

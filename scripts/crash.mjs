@@ -1,14 +1,17 @@
 /**
- * What `npm run crash`, `restarts`, `soak`, `drain`, `reload`, `tunnel` and `nodes` run after the build: the proofs of `test/crash` and of the strict
+ * What `npm run crash`, `restarts`, `soak`, `drain`, `reload`, `tunnel`, `fuzz`, `nodes` and `many` run after the build: the proofs of `test/crash` and of the strict
  * limits, in their long form. `npm run proofs` runs the same tests in their short form.
  *
- *     crash   kill -9 of the real process under load, 100 times; of one of three on one store, 100 times;
- *             a power cut at 200 moments
+ *     crash   kill -9 of the real process under load, 100 times; of one of three on one store, 100 times, which is also
+ *             stopped for 30 s, 6 times; a power cut at 200 moments
  *     restarts  all workers replaced under load, 50 times
  *     drain   SIGTERM under load with streams open, 50 times
  *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     tunnel  node connections that are cut, reset, half-closed, stalled or fed with garbage, 3,000 of them with 20 calls each
- *     nodes   200 nodes with 20 streams each, a tenth of which dies
+ *     fuzz    an hour of connections to peers that send anything
+ *     many    one of four gateways on PostgreSQL is killed, 30 times; PostgreSQL is killed, 30 times
+ *     nodes   200 nodes with 20 streams each, a tenth of which dies, and their CPU beside that of a direct endpoint; kill -9 of a node,
+ *             an engine, the control plane and the gateway, 10 times each
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
  *             · 50,000 requests over upstream connections that die whenever they are idle
  *
@@ -25,13 +28,18 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const PROOFS = {
   crash: {
     files: ['test/crash/kill.proof.ts', 'test/crash/several.proof.ts', 'test/crash/power-loss.proof.ts'],
-    sizes: { GW_KILLS: '100', GW_CALLS: '500', GW_CUTS: '200' },
+    sizes: { GW_KILLS: '100', GW_STOPS: '6', GW_STOP_MS: '30000', GW_CALLS: '500', GW_CUTS: '200' },
   },
   restarts: { files: ['test/crash/workers.proof.ts'], sizes: { GW_RESTARTS: '50' } },
   drain: { files: ['test/crash/drain.proof.ts'], sizes: { GW_TERMS: '50' } },
   reload: { files: ['test/crash/reload.proof.ts'], sizes: { GW_RELOAD_SECONDS: '60' } },
   tunnel: { files: ['test/tunnel/chaos.proof.ts'], sizes: { GW_TUNNEL_ROUNDS: '3000' } },
-  nodes: { files: ['test/crash/nodes.proof.ts'], sizes: { GW_NODES: '200', GW_STREAMS: '20' } },
+  fuzz: { files: ['test/tunnel/fuzz.proof.ts'], sizes: { GW_FUZZ_SECONDS: '3600' } },
+  nodes: {
+    files: ['test/crash/nodes.proof.ts', 'test/crash/node-kills.proof.ts'],
+    sizes: { GW_NODES: '200', GW_STREAMS: '20', GW_EVENT_MS: '1500', GW_NODE_KILLS: '10' },
+  },
+  many: { files: ['test/crash/many.proof.ts'], sizes: { GW_KILLS: '30' } },
   soak: {
     files: ['test/crash/mixed.proof.ts', 'test/gateway/limits-at-once.proof.ts', 'test/crash/stale.proof.ts'],
     sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },

@@ -6,6 +6,7 @@ import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { Check } from '../services/changes/types.ts'
 import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
+import type { NodeActivity } from '../services/nodes.ts'
 import type { ExplainHere } from '../services/why/ask.ts'
 import type { Authority } from '../store/users/types.ts'
 
@@ -50,8 +51,9 @@ export interface UseCasePorts {
   readonly sealCredential: EndpointContext['sealCredential']
   /** The token for `/metrics` of the gateways; absent: only their `/health` is read. */
   readonly metricsToken?: string | undefined
-  /** Answered by the gateway, which may be in another thread; so is the next one. */
+  /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly endpointHealth: EndpointContext['endpointHealth']
+  readonly nodeActivity: () => Promise<NodeActivity>
   readonly explainHere: ExplainHere
   /** Aborted when the control plane has ended. */
   readonly signal: AbortSignal

@@ -5,6 +5,7 @@ import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { rejectionOf } from '../http/rejection.ts'
+import { SharedPosition } from '../services/events.ts'
 import { SharedLiveStats } from '../services/live-stats/shared-live-stats.ts'
 import { Sessions } from '../services/sessions.ts'
 import type { Store } from '../store/types.ts'
@@ -67,6 +68,7 @@ export async function startControl(address: ListenAddress, ports: ControlPorts):
   const closing = new AbortController()
   const live = {
     liveStats: new SharedLiveStats(store, ports.metricsToken, ports),
+    position: new SharedPosition(store, ports.clock),
     eventStreams: new EventStreams(),
     sessions,
     closing: closing.signal,

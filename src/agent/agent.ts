@@ -6,7 +6,7 @@ import { type ControlMessage, type EngineLoad, engineList, type OfferedEngine } 
 import { ProtocolFault } from '../tunnel/frames.ts'
 import { join as joinSocket } from '../tunnel/join.ts'
 import { StreamError } from '../tunnel/stream.ts'
-import { dial, GatewayRejection, type Server } from './dial.ts'
+import { type CarrierKind, dial, GatewayRejection, type Server } from './dial.ts'
 import { connectTo, type EngineAddress, followEngine, type KnownEngine, loadOf } from './engine.ts'
 
 const LEAST_PAUSE_MS = 500
@@ -19,7 +19,7 @@ const INSTANCE_BYTES = 8
 
 /** What happens to the connection, for the log of the node. */
 export type AgentEvent =
-  | { readonly type: 'connected'; readonly server: URL }
+  | { readonly type: 'connected'; readonly server: URL; readonly carrier: CarrierKind }
   | { readonly type: 'disconnected'; readonly server: URL; readonly reason: string }
   | {
       readonly type: 'unreachable'
@@ -43,6 +43,8 @@ export interface AgentOptions {
   readonly version: string
   /** Aborts: drains, and ends. */
   readonly signal: AbortSignal
+  /** Absent: the upgrade and, if something between does not pass it, a WebSocket. */
+  readonly carrier?: CarrierKind | undefined
   /** How long streams in flight may go on after the abort. */
   readonly drainMs: number
   readonly onEvent: (event: AgentEvent) => void
@@ -69,11 +71,13 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const ending = AbortSignal.any([signal, stop.signal])
 
   const keepConnected = async (server: Server): Promise<void> => {
+    const carrier = new CarrierChoice(options.carrier)
     for (let failures = 0; !ending.aborted; ) {
       const startedAtMs = clock.monotonicMs()
       let reason: string
       try {
-        reason = await connectOnce(server, { ...options, signal: ending }, { credential, engines, instance })
+        const shared = { credential, engines, instance, carrier }
+        reason = await connectOnce(server, { ...options, signal: ending }, shared)
         rejected.delete(server)
       } catch (error) {
         if (!(error instanceof GatewayRejection)) throw error
@@ -114,35 +118,64 @@ interface Shared {
   readonly credential: HeldCredential
   readonly engines: Engines
   readonly instance: string
+  readonly carrier: CarrierChoice
+}
+
+/** Codes of a gateway that has not received the upgrade as it was sent. */
+const CHANGED_ON_THE_WAY = new Set(['not_found', 'malformed'])
+
+/** The carrier of the next attempt: after one that something on the way may have prevented, the other one. */
+class CarrierChoice {
+  readonly #isFixed: boolean
+  #kind: CarrierKind
+
+  constructor(fixed: CarrierKind | undefined) {
+    this.#isFixed = fixed !== undefined
+    this.#kind = fixed ?? 'upgrade'
+  }
+
+  get kind(): CarrierKind {
+    return this.#kind
+  }
+
+  failed(error: unknown): void {
+    const isOnTheWay =
+      error instanceof GatewayRejection
+        ? !error.isOfGateway || CHANGED_ON_THE_WAY.has(error.code)
+        : error instanceof Error && 'code' in error && error.code === 'ECONNRESET'
+    if (this.#isFixed || !isOnTheWay) return
+    this.#kind = this.#kind === 'upgrade' ? 'websocket' : 'upgrade'
+  }
 }
 
 /** One connection, to its end. @returns why it ended. @throws {GatewayRejection} a final one */
 async function connectOnce(
   server: Server,
   options: AgentOptions,
-  { credential, engines, instance }: Shared,
+  { credential, engines, instance, carrier }: Shared,
 ): Promise<string> {
-  const { clock, version, signal, drainMs, onEvent } = options
+  const { clock, random, version, signal, drainMs, onEvent } = options
   const { url } = server
   let dialled: Awaited<ReturnType<typeof dial>>
   try {
-    dialled = await dial(server, credential.text, instance, signal)
+    dialled = await dial(server, carrier.kind, { credential: credential.text, instance, random }, signal)
   } catch (error) {
     if (isFinal(error)) throw error
+    carrier.failed(error)
     return error instanceof Error ? error.message : String(error)
   }
-  const { socket, head } = dialled
+  const { head } = dialled
   const { promise, resolve } = Promise.withResolvers<CloseReason>()
   let closing: string | undefined
   const connection = new TunnelConnection(
-    socket,
+    dialled.carrier,
     {
       side: 'node',
       clock,
       version,
       handler: {
         onHello: () => {
-          onEvent({ type: 'connected', server: url })
+          onEvent({ type: 'connected', server: url, carrier: carrier.kind })
           engines.attach(connection)
         },
         onControl: message => {

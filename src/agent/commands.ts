@@ -6,7 +6,14 @@ import { iso } from '../base/iso.ts'
 import { isJoinToken } from '../base/node-secrets.ts'
 import type { Random } from '../base/random.ts'
 import { type AgentEvent, runAgent } from './agent.ts'
-import { GatewayRejection, join as joinGateway, leave, type Server } from './dial.ts'
+import {
+  CARRIERS,
+  type CarrierKind,
+  GatewayRejection,
+  join as joinGateway,
+  leave,
+  type Server,
+} from './dial.ts'
 import type { EngineAddress } from './engine.ts'
 import { discoverEngines, EngineOptionError, engineAddress, USUAL_PORTS } from './engine-addresses.ts'
 import { type NodeState, readState, removeState, StateFileError, writeState } from './state-file.ts'
@@ -47,6 +54,8 @@ export interface JoinOptions extends TrustOptions {
   readonly discover?: boolean
   readonly allowAddress?: boolean
   readonly allowPlaintext?: boolean
+  /** `auto` by default. */
+  readonly carrier?: string
   /** Milliseconds. */
   readonly drain?: number
 }
@@ -58,6 +67,7 @@ export async function joinNode(io: NodeIo, options: JoinOptions): Promise<void> 
   const state = before ? await kept(before, path, options) : await joined(io, path, options)
   const servers = await serversOf(io, state.servers, options)
   const engines = await enginesOf(options)
+  const carrier = carrierOf(options)
   io.signal.throwIfAborted()
   try {
     await runAgent({
@@ -68,6 +78,7 @@ export async function joinNode(io: NodeIo, options: JoinOptions): Promise<void> 
       random: io.random,
       version: io.version,
       signal: io.signal,
+      carrier,
       drainMs: options.drain ?? DEFAULT_DRAIN_MS,
       onCredential: credential => writeState(path, { ...state, credential }),
       onEvent: event => io.info(eventText(state, event)),
@@ -252,10 +263,18 @@ async function enginesOf({
   })
 }
 
+/** Undefined: chosen at run time. @throws {CommandError} usage */
+function carrierOf({ carrier = 'auto' }: JoinOptions): CarrierKind | undefined {
+  if (carrier === 'auto') return undefined
+  const found = CARRIERS.find(kind => kind === carrier)
+  if (found) return found
+  throw new CommandError('usage', `\`--carrier ${carrier}\` is none of auto, ${CARRIERS.join(', ')}.`)
+}
+
 function eventText({ node }: NodeState, event: AgentEvent): string {
   switch (event.type) {
     case 'connected':
-      return `Node ${node} is connected to ${event.server.origin}.`
+      return `Node ${node} is connected to ${event.server.origin}${event.carrier === 'websocket' ? ' by WebSocket' : ''}.`
     case 'disconnected':
       return `Disconnected from ${event.server.origin}: ${event.reason}.`
     case 'unreachable':

@@ -1,6 +1,8 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Random } from '../base/random.ts'
 import {
   INSTANCE_HEADER,
   JOIN_PATH,
@@ -10,6 +12,7 @@ import {
   TUNNEL_VERSION,
   VERSION_HEADER,
 } from '../tunnel/control.ts'
+import { acceptOf, WEBSOCKET_PROTOCOL, WEBSOCKET_VERSION, WebSocketCarrier } from '../tunnel/websocket.ts'
 
 /** The gateway of a node, and how to trust it. PEM texts. */
 export interface Server {
@@ -61,17 +64,40 @@ export async function leave(server: Server, credential: string): Promise<void> {
   await post(server, LEAVE_PATH, { authorization: `Bearer ${credential}` }, '')
 }
 
+/** How the bytes of a tunnel are carried: in an upgraded connection as they are, or in messages of a WebSocket. */
+export const CARRIERS = ['upgrade', 'websocket'] as const
+export type CarrierKind = (typeof CARRIERS)[number]
+
+/** The node, for a gateway. */
+export interface Caller {
+  readonly credential: string
+  /** Drawn by this process. */
+  readonly instance: string
+  readonly random: Random
+}
+
+const WEBSOCKET_KEY_BYTES = 16
+
 /** Opens the connection of a node. @throws {GatewayRejection}, or the error of the connection */
 export function dial(
   server: Server,
-  credential: string,
-  instance: string,
+  carrier: CarrierKind,
+  { credential, instance, random }: Caller,
   signal: AbortSignal,
-): Promise<{ readonly socket: Socket; readonly head: Buffer }> {
+): Promise<{ readonly carrier: Duplex; readonly head: Buffer }> {
+  const key = Buffer.from(random.bytes(WEBSOCKET_KEY_BYTES)).toString('base64')
+  const isWebSocket = carrier === 'websocket'
   return new Promise((resolve, reject) => {
     const req = requestTo(server, 'GET', TUNNEL_PATH, {
       connection: 'upgrade',
-      upgrade: TUNNEL_UPGRADE,
+      ...(isWebSocket
+        ? {
+            upgrade: 'websocket',
+            'sec-websocket-version': WEBSOCKET_VERSION,
+            'sec-websocket-protocol': WEBSOCKET_PROTOCOL,
+            'sec-websocket-key': key,
+          }
+        : { upgrade: TUNNEL_UPGRADE }),
       [VERSION_HEADER]: String(TUNNEL_VERSION),
       [INSTANCE_HEADER]: instance,
       authorization: `Bearer ${credential}`,
@@ -79,11 +105,19 @@ export function dial(
     const abort = (): void => void req.destroy(new Error('the node stops'))
     signal.addEventListener('abort', abort, { once: true })
     req.on('close', () => signal.removeEventListener('abort', abort))
-    req.on('upgrade', (_res, socket: Socket, head: Buffer) => {
+    req.on('upgrade', ({ headers }, socket: Socket, head: Buffer) => {
       signal.removeEventListener('abort', abort)
       req.setTimeout(0)
       socket.setNoDelay(true)
-      resolve({ socket, head })
+      const isRight = isWebSocket
+        ? headers['sec-websocket-accept'] === acceptOf(key)
+        : headers.upgrade?.toLowerCase() === TUNNEL_UPGRADE
+      if (!isRight) {
+        socket.destroy()
+        reject(new GatewayRejection(101, UNEXPECTED, 'The server has upgraded to another protocol.'))
+      } else if (isWebSocket)
+        resolve({ carrier: new WebSocketCarrier(socket, { head, random }), head: Buffer.alloc(0) })
+      else resolve({ carrier: socket, head })
     })
     req.on('response', res => {
       textOf(res).then(text => reject(rejectionIn(res.statusCode ?? 0, text)), reject)

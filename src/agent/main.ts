@@ -27,6 +27,7 @@ The options are those of \`gw node join --help\`:
   --discover             offer the model servers that answer on their usual ports
   --allow-address        engines may be on other machines
   --allow-plaintext      a gateway on another machine may be reached without TLS
+  --carrier <how>        auto, upgrade or websocket, for load balancers that pass nothing else (default: auto)
   --drain <duration>     how long calls in flight may continue after SIGTERM (default: 30s)
   --state <path>         the file with the credential (default: gw/node.json in ~/.config)
   --ca <path>            PEM of the authorities that sign the certificate of the gateway
@@ -44,6 +45,7 @@ const OPTIONS = {
   discover: { type: 'boolean' },
   'allow-address': { type: 'boolean' },
   'allow-plaintext': { type: 'boolean' },
+  carrier: { type: 'string' },
   drain: { type: 'string' },
   state: { type: 'string' },
   ca: { type: 'string' },

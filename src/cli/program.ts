@@ -37,6 +37,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   top: async () => (await import('./commands/top.ts')).topCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,
+  store: async () => (await import('./commands/store.ts')).storeCommand,
+  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
   maintenance: async () => (await import('./commands/maintenance.ts')).maintenanceCommand,
   nodes: async () => (await import('./commands/nodes.ts')).nodesCommand,
   node: async () => (await import('./commands/node.ts')).nodeCommand,
@@ -64,7 +66,7 @@ export interface Said {
 /**
  * The command line, created for each run.
  *
- * @param words of the command line that may name a command; if none does, all commands are loaded.
+ * @param words of the command line that may name a command; if none does, all commands are loaded, except for the version.
  */
 export async function makeProgram(
   bind: BindHandler,
@@ -83,7 +85,10 @@ export async function makeProgram(
       'a file, a directory, or - for stdin; may be repeated (default: ./gw.yaml or ./config)',
       collect,
     )
-    .option('--store <url>', `the database; also GW_STORE (default: ${DEFAULT_STORE})`)
+    .option(
+      '--store <url>',
+      `the database, a file or postgres://…; also GW_STORE (default: ${DEFAULT_STORE})`,
+    )
     .addOption(new Option('--format <format>', 'output format; github and junit are for CI').choices(FORMATS))
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--no-input', 'never ask: fail, and name the flag to pass')
@@ -116,8 +121,9 @@ function collect(path: string, before: readonly string[] = []): readonly string[
   return [...before, path]
 }
 
-/** All named commands: the value of a flag may look like a command, too. */
-function wanted(words: readonly string[]): Promise<readonly MakeCommand[]> {
+/** All named commands: the value of a flag may look like a command, too. The version needs none. */
+async function wanted(words: readonly string[]): Promise<readonly MakeCommand[]> {
+  if (words[0] === '--version' || words[0] === '-V') return []
   const named = Object.keys(COMMANDS).filter(name => words.includes(name))
   const all = named.length === 0 || NEEDS_ALL.some(name => words.includes(name))
   return Promise.all(

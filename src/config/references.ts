@@ -28,7 +28,8 @@ export function checkReferences(
   reportSharedHashes(declarations, report)
   const references = new References(declarations, elsewhere, report)
   for (const declaration of declarations) {
-    if (declaration.kind === 'binding') {
+    if (declaration.kind === 'endpoint') references.checkNodes(declaration)
+    else if (declaration.kind === 'binding') {
       references.check(declaration, 'endpoint', 'endpoint')
       references.check(declaration, 'publication', 'publication')
     } else if (declaration.kind === 'key') {
@@ -153,6 +154,29 @@ class References {
     }
   }
 
+  /**
+   * Warns about names of nodes that no file declares: valid, because a node may come later, but until then it cannot join, unless
+   * `settings.nodes.admission` is `token`.
+   */
+  checkNodes({ node, path }: Declaration): void {
+    const settings = this.#declarations.find(({ kind }) => kind === 'settings')
+    const admission = settings && scalarAt(entryAt(settings.node, 'nodes'), 'admission')?.value
+    const list = entryAt(entryAt(node, 'nodes'), 'names')
+    if (admission === 'token' || list?.kind !== 'list') return
+    for (const [index, item] of list.items.entries()) {
+      if (item.kind !== 'scalar' || typeof item.value !== 'string' || this.#exists('node', item.value))
+        continue
+      this.#report.add({
+        code: 'unknown_node',
+        severity: 'warning',
+        span: item.span,
+        path: [...path, 'nodes', 'names', index],
+        text: `there is no node \`${shorten(item.written)}\``,
+        ...this.#hint('node', item),
+      })
+    }
+  }
+
   /** Warns about listed publications without an endpoint. */
   checkBound(): void {
     const bound = new Set<string>()
@@ -186,7 +210,11 @@ class References {
   }
 }
 
-function scalarAt(node: Node, field: string): ScalarNode | undefined {
-  const value = node.kind === 'map' ? node.entries.get(field)?.value : undefined
+function entryAt(node: Node | undefined, field: string): Node | undefined {
+  return node?.kind === 'map' ? node.entries.get(field)?.value : undefined
+}
+
+function scalarAt(node: Node | undefined, field: string): ScalarNode | undefined {
+  const value = entryAt(node, field)
   return value?.kind === 'scalar' ? value : undefined
 }

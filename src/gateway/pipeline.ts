@@ -91,7 +91,7 @@ async function serveCall(
     ? await locate(call, content, key, snapshot, ports.ledger)
     : undefined
   const route = new Route(permit.publication, path, ports.routing, sourceOf(key), location?.keeper)
-  context.endpoint = route.target.endpoint.name
+  context.routedTo(route.target.endpoint)
 
   const isStored = path.fields.refersToStored && call.fields['store']?.kind !== 'false'
   const storedForMs = isStored ? snapshot.responseRetentionMs : undefined

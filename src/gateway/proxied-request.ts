@@ -226,7 +226,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   #tryNext(failure: UpstreamFailure): boolean {
     const route = this.#route
     const context = this.#context
-    context.attempted(route.target.endpoint.name, failure.result, failure.reason)
+    context.attemptFailed(failure.result, failure.reason)
     this.#attempt?.end(failure.status, failure.result)
     if (this.#isStored && failure.code === 'upstream_not_found') throw new GwError('response_not_found')
     // For a client that has left no other endpoint is tried.
@@ -235,7 +235,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
       return false
     }
     if (!route.tryNext(failure)) return false
-    context.endpoint = route.target.endpoint.name
+    context.routedTo(route.target.endpoint)
     this.bill?.servedBy(route.target.endpoint.account)
     return true
   }

@@ -4,7 +4,7 @@ import type { Random } from '../base/random.ts'
 import type { Attempt, Outcome, RequestRecord } from '../metering/request-log.ts'
 import type { CallTrace } from '../metering/trace.ts'
 import type { Protocol } from '../schema/protocol.ts'
-import type { KeyEntry } from '../snapshot/types.ts'
+import type { EndpointEntry, KeyEntry } from '../snapshot/types.ts'
 import type { Bill } from './bill.ts'
 import { asGwError } from './error-response.ts'
 
@@ -28,6 +28,8 @@ export class RequestContext {
   /** The model as the client wrote it. */
   askedModel: string | undefined
   endpoint: string | undefined
+  /** Of an endpoint on nodes. */
+  node: string | undefined
   stream: boolean | undefined
   /** The request belongs in the call log. */
   isCall = false
@@ -69,9 +71,16 @@ export class RequestContext {
     if (this.#bodyReadMs !== undefined) this.#overheadMs ??= this.#clock.monotonicMs() - this.#bodyReadMs
   }
 
-  /** Records a failed attempt at an endpoint. */
-  attempted(endpoint: string, errorCode: string, reason: string | undefined): void {
-    this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, errorCode, reason }]
+  /** Records where the request goes next. */
+  routedTo({ name, node }: Pick<EndpointEntry, 'name' | 'node'>): void {
+    this.endpoint = name
+    this.node = node
+  }
+
+  /** Records that the attempt at the present endpoint has failed. */
+  attemptFailed(errorCode: string, reason: string | undefined): void {
+    const { endpoint = '', node } = this
+    this.#failedAttempts = [...(this.#failedAttempts ?? []), { endpoint, node, errorCode, reason }]
   }
 
   /** Records that the first byte of the answer is sent. */
@@ -102,6 +111,7 @@ export class RequestContext {
       tenant: this.key?.tenant?.name,
       model: this.model,
       endpoint: this.endpoint,
+      node: this.node,
       stream: this.stream,
       charge: this.bill?.charge,
       latencyMs: this.#clock.monotonicMs() - this.#startedMs,
@@ -115,8 +125,10 @@ export class RequestContext {
 
   /** Appends the last attempt, at `endpoint`, unless it failed and is already listed. */
   #attempts(failed: readonly Attempt[]): readonly Attempt[] {
-    const { endpoint } = this
-    return endpoint === undefined || failed.at(-1)?.endpoint === endpoint ? failed : [...failed, { endpoint }]
+    const { endpoint, node } = this
+    const last = failed.at(-1)
+    const isListed = last?.endpoint === endpoint && last?.node === node
+    return endpoint === undefined || isListed ? failed : [...failed, { endpoint, node }]
   }
 }
 

@@ -45,7 +45,7 @@ export async function serveStored(
   context.model = publication.name
   const keeper = keeperOf(snapshot, stored.endpoint)
   const route = new Route(publication, RESPONSES_PATH, ports.routing, sourceOf(key), keeper)
-  context.endpoint = route.target.endpoint.name
+  context.routedTo(route.target.endpoint)
   const suffix = `${STORED_PREFIX.suffix}${id}${operation.suffix}`
   const request = new ProxiedRequest(
     {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ServedConnection } from './connection.ts'
@@ -17,6 +17,8 @@ import {
 export interface ListenAddress {
   readonly host: string
   readonly port: number
+  /** A socket that listens already, see `inheritedSocket`; then host and port are only its name. */
+  readonly fd?: number
   /** This process alone listens there, also if it is one of several that share their addresses. */
   readonly isExclusive?: boolean
 }
@@ -135,13 +137,16 @@ function rejectionBytes({ status, phrase }: HttpRejection, { body, headers }: Re
   return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join('')}\r\n${bytes}`
 }
 
-function opened(server: Server, { host, port, isExclusive = false }: ListenAddress): Promise<void> {
+function opened(server: Server, { host, port, fd, isExclusive = false }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port, backlog: BACKLOG, exclusive: isExclusive }, () => {
+    const listening = () => {
       server.off('error', reject)
       resolve()
-    })
+    }
+    server.once('error', reject)
+    if (fd === undefined) server.listen({ host, port, backlog: BACKLOG, exclusive: isExclusive }, listening)
+    // By its handle: on a bare descriptor the supervisor of a worker would accept for it, and lose what it has accepted if it ends.
+    else server.listen(new Socket({ fd, readable: false, writable: false }), BACKLOG, listening)
   })
 }
 

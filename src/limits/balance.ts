@@ -1,4 +1,6 @@
 import { GwError } from '../base/catalogue/wire.ts'
+import type { BalanceShort } from '../schema/ledger.ts'
+import type { DeclaredShare } from '../schema/shares.ts'
 import {
   type Limit,
   type LimitEnd,
@@ -10,18 +12,24 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
+import { ALONE, declared, exceeds, LimitShares, type Part, type Sharing } from './shares/limit-shares.ts'
 
 const INFO: LimitInfo = { name: 'balance', title: 'prepaid balance', unit: 'money' }
 
-/** The prepaid balance of a tenant: the ledger's balance, minus the amounts settled since it was queried. */
+/**
+ * The prepaid balance of a tenant: the ledger's balance, minus the amounts settled since it was queried. While this gateway is
+ * alone, the store commits each hold, because debits take from the balance as well.
+ */
 export class Balance implements Limit {
   readonly owner: Owner
   #heldNano = 0n
   #settledNano = 0n
   #baseNano: bigint | undefined
+  readonly #shares: LimitShares
 
-  constructor(owner: Owner) {
+  constructor(owner: Owner, sharing: Sharing = ALONE) {
     this.owner = owner
+    this.#shares = new LimitShares(owner, sharing, () => this.#heldNano)
   }
 
   get info() {
@@ -61,47 +69,72 @@ export class Balance implements Limit {
     return true
   }
 
-  /** The store commits each prepaid hold, and knows what all gateways hold. */
-  part(): undefined {
-    return undefined
+  part(request: LimitRequest): Part | undefined {
+    if (!isPrepaid(request) || !this.#shares.areUsed) return undefined
+    const share = this.#shares.of({ limit: 'balance', kind: 'sum', bound: 0n }, request)
+    return share && { share, units: request.amountNano }
   }
 
-  declare(): undefined {
-    return undefined
+  declare(request: LimitRequest): DeclaredShare | undefined {
+    return declared(this.part(request))
   }
 
-  isExceededBy({ entry, amountNano }: LimitRequest): boolean {
-    if (entry.tenant?.billing !== 'prepaid') return false
+  isExceededBy(request: LimitRequest): boolean {
+    const { amountNano } = request
+    if (!isPrepaid(request)) return false
+    const part = this.part(request)
+    if (part) return amountNano > 0n && exceeds(part, request)
     const balance = this.balanceNano
     return balance !== undefined && amountNano > 0n && this.#heldNano + amountNano > balance
   }
 
   check(request: LimitRequest): void {
-    if (request.entry.tenant?.billing !== 'prepaid') return
-    if (this.#baseNano === undefined) throw notLoaded(this.owner)
+    if (!isPrepaid(request)) return
+    if (this.#baseNano === undefined && !this.#shares.areUsed) throw notLoaded(this.owner)
     if (this.isExceededBy(request)) throw this.error(request)
   }
 
   take({ amountNano }: LimitRequest): void {
     if (amountNano !== 0n) this.#heldNano += amountNano
+    this.#shares.take(amountNano)
   }
 
   release({ amountNano }: LimitRequest, { charge }: LimitEnd): void {
     if (amountNano !== 0n) this.#heldNano -= amountNano
+    this.#shares.end(amountNano, charge?.amountNano ?? 0n)
     if (charge && charge.amountNano !== 0n) this.#settledNano += charge.amountNano
   }
 
-  report({ entry, amountNano: needed }: LimitRequest): LimitUsage | undefined {
-    if (entry.tenant?.billing !== 'prepaid') return undefined
-    return { used: this.balanceNano, held: this.#heldNano, needed }
+  /**
+   * The store has rejected a hold that was taken here. If shares are used since then, the balance does not cover
+   * that part of the share: no other call may take it.
+   *
+   * @param settledThenNano The value of {@link settledNano} at the time of the hold.
+   */
+  uncovered(amountNano: bigint, short: BalanceShort, settledThenNano: bigint): void {
+    this.setBalance(short.balanceNano, settledThenNano)
+    this.#shares.end(0n, amountNano)
+  }
+
+  report(request: LimitRequest): LimitUsage | undefined {
+    if (!isPrepaid(request)) return undefined
+    const { balanceNano: used, heldNano: held } = this.usage(request)
+    return { used, held, needed: request.amountNano }
+  }
+
+  /** Of all gateways, as far as this one knows. */
+  usage(request: LimitRequest): { readonly balanceNano: bigint | undefined; readonly heldNano: bigint } {
+    const share = this.part({ ...request, isReport: true })?.share
+    return share ? { balanceNano: -share.spent, heldNano: share.held + share.leasedToOthers } : this
   }
 
   /** @param ledger The figures of the ledger, if it rejects a hold that passed here. */
   error(
-    { amountNano: needed, currency }: Pick<LimitRequest, 'amountNano' | 'currency'>,
+    request: LimitRequest,
     ledger?: { readonly balanceNano: bigint; readonly heldNano: bigint },
   ): GwError {
-    const { balanceNano: balance = 0n, heldNano: held } = ledger ?? this
+    const { amountNano: needed, currency } = request
+    const { balanceNano: balance = 0n, heldNano: held } = ledger ?? this.usage(request)
     return new GwError(
       'insufficient_balance',
       `The prepaid balance of ${nameOf(this.owner)} does not cover this call, in ${currency}: ${numbers({ balance, held, needed })}.`,
@@ -111,4 +144,8 @@ export class Balance implements Limit {
   isIdle(): boolean {
     return this.#heldNano === 0n
   }
+}
+
+function isPrepaid({ entry }: LimitRequest): boolean {
+  return entry.tenant?.billing === 'prepaid'
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { IndexedSet } from '../base/indexed-set.ts'
 import type { Protocol } from '../schema/protocol.ts'
-import type { DeclaredShare } from '../schema/shares.ts'
+import type { DeclaredShare, SharedLimit } from '../schema/shares.ts'
 import type { KeyEntry, PublicationEntry, RateLimits, Snapshot } from '../snapshot/types.ts'
 import { type Estimate, fitted, inputOnly } from './estimate.ts'
 import type { LimitRequest } from './limit.ts'
@@ -11,16 +11,19 @@ import {
   type CallKind,
   checkAll,
   checkName,
+  type KeyLimits,
   type LimitReport,
   limitsFor,
   remainingFor,
   reportsOf,
+  type TenantLimits,
   takeAll,
 } from './limits.ts'
 import { OutputEstimators } from './output-estimator.ts'
 import { type RateHolder, rateLines } from './rate-headers.ts'
 import { type LimiterCallbacks, Reservation } from './reservation.ts'
 import type { ShareExchange } from './shares/share-exchange.ts'
+import { ShareHolder } from './shares/share-holder.ts'
 
 export interface Admission {
   readonly requestId: string
@@ -32,6 +35,9 @@ export interface Admission {
   /** Lifetime of the hold, after which the sweeper ends it: the total timeout and 60 s (spec/money.md §1). */
   readonly holdForMs: number
 }
+
+/** A call that is not made. */
+export type InspectedCall = Pick<Admission, 'publication' | 'estimate'>
 
 /** The usage of a key's strict limits, spent and held separately. Only for existing limits. */
 export interface LimitStatus {
@@ -68,7 +74,6 @@ export class Limiter {
     this.#callbacks = {
       nowMs: () => clock.nowMs(),
       tickMs: () => this.#tickMs(),
-      currency: () => this.#currency,
       holdEnded: () => {
         this.#openHolds--
       },
@@ -185,7 +190,8 @@ export class Limiter {
         tokens,
         inputTokens: estimate.likelyInputTokens,
         inputAmountNano: estimate.likelyInputNano,
-        prepaid: entry.tenant?.billing === 'prepaid',
+        // A share is covered.
+        prepaid: entry.tenant?.billing === 'prepaid' && !this.isSharing,
       },
       tickMs + holdForMs,
       {
@@ -227,22 +233,57 @@ export class Limiter {
    *
    * @param request Absent: a call of `count_tokens`.
    */
-  inspect(entry: KeyEntry, request?: Pick<Admission, 'publication' | 'estimate'>): readonly LimitReport[] {
+  inspect(entry: KeyEntry, request?: InspectedCall): readonly LimitReport[] {
     const key = this.#limitStates.lookUpKey(entry.account)
     const tenant = entry.tenant && this.#limitStates.lookUpTenant(entry.tenant.account)
+    return reportsOf(
+      limitsFor(request ? 'inference' : 'count', key, tenant),
+      this.#reportRequest(entry, request, key, tenant),
+    )
+  }
+
+  /**
+   * Asks the grantor about the limits of a request, as the request itself would if it needed more: then {@link inspect} knows
+   * what all gateways use. Takes nothing. Must be called for keys and tenants of the served snapshot only.
+   *
+   * @throws {GwError} unavailable if the grantor does not answer.
+   */
+  async refresh(entry: KeyEntry, call?: InspectedCall): Promise<void> {
+    if (!this.#exchange) return
+    const key = this.#limitStates.key(entry.account)
+    const tenant = entry.tenant && this.#limitStates.tenant(entry.tenant.account)
+    const request = { ...this.#reportRequest(entry, call, key, tenant), isReport: false }
+    const limits = limitsFor(call ? 'inference' : 'count', key, tenant)
+    await this.#exchange.refresh(limits.flatMap(limit => limit.part(request) ?? []))
+  }
+
+  /** For reports alone, in a process that admits nothing: what all gateways use of limits. */
+  observe(limits: readonly SharedLimit[]): void {
+    if (limits.length === 0) return
+    const holder = new ShareHolder({ instance: '', leaseMs: undefined }, this.#tickMs())
+    for (const { scope, terms, ...used } of limits) holder.share(scope, terms).observe(used)
+    this.#limitStates.sharing.holder = holder
+  }
+
+  #reportRequest(
+    entry: KeyEntry,
+    call: InspectedCall | undefined,
+    key: KeyLimits,
+    tenant: TenantLimits | undefined,
+  ): LimitRequest {
     const empty: LimitRequest = { ...this.#emptyRequest(entry), isReport: true }
-    if (!request) return reportsOf(limitsFor('count', key, tenant), empty)
-    const { estimate } = request
+    if (!call) return empty
+    const { estimate } = call
     const { inputTokens, outputTokens, amountNano } = estimate.cap
       ? fitted(estimate, remainingFor(empty, key, tenant))
       : estimate
-    const capTokens = this.#outputEstimators.capOf(entry.account, request.publication.account)
-    return reportsOf(limitsFor('inference', key, tenant), {
+    const capTokens = this.#outputEstimators.capOf(entry.account, call.publication.account)
+    return {
       ...empty,
       tokens: inputTokens + outputTokens,
       ratedTokens: inputTokens + Math.min(outputTokens, capTokens),
       amountNano,
-    })
+    }
   }
 
   #emptyRequest(entry: KeyEntry, revision = this.#limitStates.servedRevision): LimitRequest {
@@ -282,7 +323,9 @@ export class Limiter {
     const { spentTokens: spent, heldTokens } = quota.usage(request)
     const { spentNano, heldNano } = budget.usage(request)
     const balance =
-      entry.tenant?.billing === 'prepaid' ? this.#limitStates.tenant(entry.tenant.account).balance : undefined
+      entry.tenant?.billing === 'prepaid'
+        ? this.#limitStates.tenant(entry.tenant.account).balance.usage(request)
+        : undefined
     const balanceNano = balance?.balanceNano
     return {
       ...(entry.quotaTokens !== undefined &&

@@ -41,7 +41,11 @@ const LIMITS = {
     calls: 'inference',
     create: (owner: Owner, sharing?: Sharing) => new Budget(owner, sharing),
   },
-  balance: { of: ['tenant'], calls: 'inference', create: (owner: Owner) => new Balance(owner) },
+  balance: {
+    of: ['tenant'],
+    calls: 'inference',
+    create: (owner: Owner, sharing?: Sharing) => new Balance(owner, sharing),
+  },
 } as const satisfies Record<
   string,
   { of: readonly Owner['kind'][]; calls: CallKind; create: (owner: Owner, sharing?: Sharing) => Limit }
@@ -207,8 +211,8 @@ export function remainingFor(
       : quotaTokens - spentTokens - heldTokens
   const { spentNano, heldNano } = budget.usage(request)
   const ofBudget = terms && spentNano !== undefined && terms.amountNano - spentNano - heldNano
-  const balanceNano = tenantEntry?.billing === 'prepaid' ? tenant?.balance.balanceNano : undefined
-  const ofBalance = tenant && balanceNano !== undefined && balanceNano - tenant.balance.heldNano
+  const balance = tenantEntry?.billing === 'prepaid' ? tenant?.balance.usage(request) : undefined
+  const ofBalance = balance?.balanceNano !== undefined && balance.balanceNano - balance.heldNano
   const amounts = [ofBudget, ofBalance].filter(amount => typeof amount === 'bigint')
   const nano = amounts.reduce<bigint | undefined>(
     (least, amount) => (least === undefined || amount < least ? amount : least),

@@ -36,7 +36,6 @@ export interface LimiterCallbacks {
   readonly nowMs: () => number
   /** Whole milliseconds of the monotonic clock. */
   readonly tickMs: () => number
-  readonly currency: () => string
   /** The hold has ended. */
   readonly holdEnded: () => void
   /** Both its hold and its permit have ended. */
@@ -117,9 +116,9 @@ export class Reservation implements IndexedSetMember {
   uncovered(short: BalanceShort): GwError {
     const { balance, balanceSettledNano, request } = this.#share
     if (!balance) throw new Error(`hold ${this.hold.requestId} has no balance that could be short`)
-    balance.setBalance(short.balanceNano, balanceSettledNano)
+    balance.uncovered(request.amountNano, short, balanceSettledNano)
     this.withdraw()
-    return balance.error({ amountNano: request.amountNano, currency: this.#callbacks.currency() }, short)
+    return balance.error(request, short)
   }
 
   /** Releases the permit: the last byte was sent, or the client has disconnected. */

@@ -21,6 +21,7 @@ export function callRecord(record: RequestRecord, claim: Claim | undefined, nowM
     tenant,
     publication,
     endpoint,
+    node: record.node,
     protocol: record.protocol,
     path: record.path,
     status: record.status,

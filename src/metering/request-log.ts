@@ -25,6 +25,8 @@ export interface RequestRecord {
   readonly tenant?: string | undefined
   readonly model?: string | undefined
   readonly endpoint?: string | undefined
+  /** Of an endpoint on nodes. */
+  readonly node?: string | undefined
   readonly stream?: boolean | undefined
   readonly charge?: Charge | undefined
   readonly latencyMs: number
@@ -49,18 +51,21 @@ export interface TraceIds {
 /** One attempt at an endpoint. */
 export interface Attempt {
   readonly endpoint: string
+  readonly node?: string | undefined
   /** Present if it failed. */
   readonly errorCode?: string
   /** The reason in full, for the operator: `one: ECONNREFUSED`. */
   readonly reason?: string | undefined
 }
 
-/** The failed ones: `one: upstream_error (ECONNREFUSED)`. */
+/** The failed ones: `one: upstream_error (ECONNREFUSED)`, `two on gpu-7: upstream_error (ECONNRESET)`. */
 export function failedAttempts(attempts: readonly Attempt[]): readonly string[] {
-  return attempts.flatMap(({ endpoint, errorCode, reason }) => {
+  return attempts.flatMap(({ endpoint, node, errorCode, reason }) => {
     if (errorCode === undefined) return []
     const cause = reason?.startsWith(endpoint) ? reason.slice(endpoint.length).replace(/^:? /, '') : reason
-    return [`${endpoint}: ${errorCode}${cause === undefined ? '' : ` (${cause})`}`]
+    return [
+      `${endpoint}${node === undefined ? '' : ` on ${node}`}: ${errorCode}${cause === undefined ? '' : ` (${cause})`}`,
+    ]
   })
 }
 
@@ -84,6 +89,7 @@ function requestJson(record: RequestRecord): string {
     text('tenant', record.tenant) +
     text('model', record.model) +
     text('endpoint', record.endpoint) +
+    text('node', record.node) +
     (record.attempts ? attemptsJson(record.attempts) : '') +
     plain('stream', record.stream) +
     (record.shadowRejections ? `,"shadow_rejections":${JSON.stringify(record.shadowRejections)}` : '') +

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { WireCode } from '../base/catalogue/wire.ts'
+import { engineName, nodeLabels } from './node.ts'
 import { CALL_PATHS } from './paths.ts'
 import { modelName, money, name, text, timestamp } from './scalars.ts'
 
@@ -37,6 +38,14 @@ const usage = z
   })
   .describe('The usage of an answer.')
 
+const connectedNode = z
+  .strictObject({
+    labels: nodeLabels.optional().describe('The labels of its token. For nodes that no file declares.'),
+    engines: z.array(engineName).optional().describe('The engines that it offers. Default: every engine.'),
+    draining: z.boolean().default(false).describe('It takes no new calls.'),
+  })
+  .describe('A connected node.')
+
 /** The possible assertions; each test has exactly one. */
 const CLAIMS = ['may_call', 'may_not_call', 'is_rejected', 'routes_to', 'costs'] as const
 
@@ -54,6 +63,10 @@ export const configTest = z
     max_tokens: tokens.optional().describe('The output limit of the call. Default: none.'),
     at: timestamp.optional().describe('The time of the call. Default: now.'),
     down: z.array(name).optional().describe('Endpoints that are unhealthy.'),
+    nodes: z
+      .record(name, connectedNode)
+      .optional()
+      .describe('The nodes that are connected. Default: each declared node, with every engine.'),
     may_call: modelName.optional().describe('The call would be served.'),
     may_not_call: modelName.optional().describe('The call would be rejected.'),
     because: code.optional().describe('For `may_not_call`: the error code.'),
@@ -66,9 +79,11 @@ export const configTest = z
       .optional()
       .describe('A call of `model` would be rejected.'),
     routes_to: z
-      .array(name)
+      .array(z.union([name, z.templateLiteral([name, ' on ', name])]))
       .optional()
-      .describe('All usable endpoints, tier by tier; within a tier in any order.'),
+      .describe(
+        'All usable endpoints, tier by tier; within a tier in any order. `qwen on gpu-7` is an endpoint on a node.',
+      ),
     usage: usage.optional().describe('For `costs`: the usage of the answer.'),
     costs: money.optional().describe('The exact cost of an answer of `model` with `usage`.'),
   })

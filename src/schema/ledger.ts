@@ -171,6 +171,8 @@ export interface CallRecord {
   readonly tenant?: string | undefined
   readonly publication: string
   readonly endpoint?: string | undefined
+  /** The node that served it, of an endpoint on nodes. */
+  readonly node?: string | undefined
   readonly protocol: 'openai' | 'anthropic'
   readonly path: string
   readonly status: number
@@ -185,7 +187,7 @@ export interface CallRecord {
   readonly attempts: number
   /** The cause of a failure, for the operator: the upstream's answer, or a transport error. */
   readonly reason?: string | undefined
-  /** Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. */
+  /** Each failed attempt: `oai: upstream_error (ECONNREFUSED)`, `qwen on gpu-7: upstream_error (ECONNRESET)`. */
   readonly failedAttempts?: readonly string[] | undefined
 }
 

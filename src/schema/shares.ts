@@ -13,7 +13,8 @@ export interface ScopeName {
 }
 
 /**
- * - `sum`: an amount that is spent once, such as a budget.
+ * - `sum`: an amount that is spent once, such as a budget. A prepaid balance is one with the bound 0, of which minus the
+ *   balance is spent: credits and debits move it.
  * - `rate`: a bucket that drains evenly, see `RateBucket`.
  * - `permits`: an amount that is in use at the same time.
  */
@@ -69,6 +70,12 @@ export interface ShareAnswer {
   readonly leased: bigint
   /** If nothing was granted: until a rate has drained enough. 0: unknown, the others must return something. */
   readonly waitMs: number
+}
+
+/** What all instances together use of a limit, for reports. Calls in flight are not in it. */
+export interface SharedLimit extends Pick<ShareAnswer, 'free' | 'spent'> {
+  readonly scope: ScopeName
+  readonly terms: ScopeTerms
 }
 
 /** All requests of an instance at one moment. One that was not answered is sent again, with the same number. */

@@ -24,11 +24,14 @@ export interface StoredCredential {
 /** The source of a secret: a reference, or a stored credential for one use. */
 export type SecretSource = SecretReference | { readonly kept: string }
 
-/** The part of an endpoint that determines its secrets and their destination. */
-interface SecretFields {
+/** Where an endpoint is: its address, or in place of it the choice of nodes. In the canonical form. */
+interface Place {
   readonly base_url?: string | undefined
-  /** In place of `base_url`: the choice of nodes. */
   readonly nodes?: object | undefined
+}
+
+/** The part of an endpoint that determines its secrets and their destination. */
+interface SecretFields extends Place {
   readonly upstream_key?: SecretReference | z.output<typeof storedCredential> | undefined
   readonly headers: Readonly<Record<string, string | SecretReference>>
   readonly proxy?: string | SecretReference | undefined
@@ -41,10 +44,10 @@ const TLS_FIELDS: readonly TlsField[] = ['ca', 'cert', 'key']
 /** The source of an endpoint's credential; undefined if it has none. */
 export function credentialOf(
   endpoint: string,
-  { base_url, upstream_key }: Pick<SecretFields, 'base_url' | 'upstream_key'>,
+  { upstream_key, ...place }: Place & Pick<SecretFields, 'upstream_key'>,
 ): SecretSource | undefined {
   if (upstream_key === undefined || !('stored' in upstream_key)) return upstream_key
-  return { kept: storedFor(endpoint, addressOf({ base_url })) }
+  return { kept: storedFor(endpoint, place) }
 }
 
 /** Every secret of an endpoint with its field: its credential, and references in headers, proxy and TLS. */
@@ -75,11 +78,11 @@ export function secretsOf(
  * @param field of the secret: one of `tls` stays here, and must not be sent as a credential.
  */
 export function destinationOf(
-  { base_url, nodes, proxy, tls }: Pick<SecretFields, 'base_url' | 'nodes' | 'proxy' | 'tls'>,
+  { proxy, tls, ...place }: Place & Pick<SecretFields, 'proxy' | 'tls'>,
   field = '',
 ): string {
-  if (nodes) return `nodes ${JSON.stringify(nodes)}`
-  const { origin } = new URL(addressOf({ base_url }))
+  const origin = originOf(place)
+  if (place.nodes) return origin
   if (field.startsWith('tls.')) return `${field} for ${origin}`
   const trust = tls?.ca ? ` trusting ${JSON.stringify(tls.ca)}` : ''
   const isReadable = !origin.startsWith('https:') || trust !== ''
@@ -88,10 +91,14 @@ export function destinationOf(
 
 /**
  * The one permitted use of a stored credential: this endpoint with this origin. An endpoint that is redirected to
- * another origin, in any way, has no credential there.
+ * another origin or to other nodes, in any way, has no credential there.
  */
-export function storedFor(endpoint: string, baseUrl: string): string {
-  return `endpoint/${endpoint} upstream_key ${new URL(baseUrl).origin}`
+export function storedFor(endpoint: string, place: Place): string {
+  return `endpoint/${endpoint} upstream_key ${originOf(place)}`
+}
+
+function originOf({ base_url, nodes }: Place): string {
+  return nodes ? `nodes ${JSON.stringify(nodes)}` : new URL(addressOf({ base_url })).origin
 }
 
 /** The associated data of a seal: the row of the credential. */

@@ -8,6 +8,7 @@ import type { Random } from '../base/random.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import type { EndpointHealthShown } from '../services/endpoints.ts'
 import type { HealthAnswer } from '../services/health.ts'
+import type { NodeActivity } from '../services/nodes.ts'
 import { sealCredential } from '../services/secrets.ts'
 import { wouldServe } from '../services/serve-check.ts'
 import { makeFirstAdmin } from '../services/users.ts'
@@ -25,6 +26,8 @@ export interface ControlPlanePorts {
   readonly health: () => Promise<HealthAnswer>
   /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
+  /** What the gateway of this process knows of nodes. */
+  readonly nodeActivity: () => Promise<NodeActivity>
   /** Answers from the state of the gateway in this process; undefined if there is none. */
   readonly explainHere: ExplainHere
   /** The store's URL. */

@@ -5,7 +5,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import { ShareExchange } from '../limits/shares/share-exchange.ts'
 import { ShareHolder } from '../limits/shares/share-holder.ts'
 import type { Ledger } from '../store/ledger/types.ts'
-import type { Instance as StoredInstance } from '../store/shares/instance-queries.ts'
+import type { Joined, Instance as StoredInstance } from '../store/shares/instance-queries.ts'
 
 /** How often a gateway looks for limits that others need, once it shares them. */
 const LOOK_EVERY_MS = 100
@@ -32,14 +32,19 @@ export interface InstancePorts {
 export class Instance {
   readonly #ports: InstancePorts
   readonly #id: string
+  readonly #leaseMs: number | undefined
+  /** Monotonic clock, before it joined. */
+  readonly #joinedTickMs: number
   #exchange: ShareExchange | undefined
   #timer: Timer | undefined
   #looking: Promise<void> = Promise.resolve()
   #looks = 0
   #isClosed = false
 
-  private constructor(id: string, ports: InstancePorts) {
-    this.#id = id
+  private constructor({ instance, leaseMs }: Joined, joinedTickMs: number, ports: InstancePorts) {
+    this.#id = instance
+    this.#leaseMs = leaseMs
+    this.#joinedTickMs = joinedTickMs
     this.#ports = ports
   }
 
@@ -52,9 +57,10 @@ export class Instance {
   static async join(isShared: boolean, ports: InstancePorts): Promise<Instance> {
     const { instances } = await ports.ledger.ask({ query: 'instances' })
     await ports.recoverOthers(instances)
-    const { instance: id, isWhole } = await ports.ledger.ask({ query: 'join', isShared })
-    const instance = new Instance(id, ports)
-    if (isWhole) return instance
+    const tickMs = ports.clock.monotonicMs()
+    const joined = await ports.ledger.ask({ query: 'join', isShared })
+    const instance = new Instance(joined, tickMs, ports)
+    if (joined.isWhole) return instance
     await instance.#othersHaveDeclared()
     instance.#beginSharing()
     return instance
@@ -123,7 +129,7 @@ export class Instance {
   #beginSharing(): void {
     const { ledger, limiter, clock, log } = this.#ports
     const exchange = new ShareExchange({
-      holder: new ShareHolder({ instance: this.#id, leaseMs: undefined }, clock.monotonicMs()),
+      holder: new ShareHolder({ instance: this.#id, leaseMs: this.#leaseMs }, this.#joinedTickMs),
       clock,
       isReachable: () => !ledger.behind,
       send: message => ledger.ask({ query: 'share', message }),

@@ -6,7 +6,7 @@ import { Limiter } from '../limits/limiter.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { openLedger } from '../store/ledger/open-ledger.ts'
-import { recoverLanes } from '../store/ledger/recover-lanes.ts'
+import { recoverOthers } from '../store/ledger/recover-lanes.ts'
 import type { Ledger } from '../store/ledger/types.ts'
 import { Instance } from './instance.ts'
 
@@ -91,7 +91,8 @@ export class LedgerRuntime {
         limiter,
         clock,
         log,
-        recoverOthers: async instances => reportRecovered(await recoverLanes(store, instances, others), log),
+        recoverOthers: async instances =>
+          reportRecovered(await recoverOthers(store, ledger, instances, others), log),
       })
     } catch (error) {
       await ledger.close()

@@ -7,6 +7,10 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'needs permissions that this process lacks',
   EADDRNOTAVAIL: 'is not an address of this machine',
   ENOTFOUND: 'is not an address of this machine',
+  // A descriptor that was inherited.
+  EBADF: 'is not a socket',
+  EINVAL: 'is not a socket that listens',
+  ENOTSOCK: 'is not a socket',
 }
 
 /**
@@ -14,10 +18,10 @@ const REASONS: Readonly<Record<string, string>> = {
  *
  * @param flag the command-line flag that sets the address.
  */
-export function listenFault(error: unknown, { host, port }: ListenAddress, flag: string): unknown {
+export function listenFault(error: unknown, { host, port, fd }: ListenAddress, flag: string): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (!Object.hasOwn(REASONS, code)) return error
-  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+  const address = fd !== undefined ? host : host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   return new CommandError('address_unavailable', `${address} ${REASONS[code]}.`, {
     hint: `Stop the process that uses it, or choose another address of this machine and a port of 1024 or above with ${flag}.`,
     cause: error,

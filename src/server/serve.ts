@@ -251,6 +251,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         hasConsole: options.noConsole !== true,
         health: healthNow,
         endpoints: () => (gateway ? upstreams.health.report() : []),
+        nodeActivity: () => ({
+          ...(nodeListener && { url: nodeListener.url }),
+          nodes: [...(nodes?.figures() ?? [])],
+          endpoints: upstreams.health.reportNodes(),
+        }),
         view: () => {
           const snapshot = current()
           return (
@@ -315,7 +320,9 @@ async function openStoreForServing(
     const masterKey = MasterKey.of(url, cwd, environment['GW_MASTER_KEY'])
     const mode = files ? 'create' : 'write'
     const onMigration = (migrations: readonly string[]) => log.info({ migrations }, 'converting the store')
-    return { masterKey, store: await openServingStore(url, { mode, clock, folder: cwd, onMigration }) }
+    const onNotice = (notice: string) => log.warn(notice)
+    const options = { mode, clock, folder: cwd, environment, onMigration, onNotice } as const
+    return { masterKey, store: await openServingStore(url, options) }
   } catch (error) {
     await ledgerThread?.end()
     throw error

@@ -33,7 +33,8 @@ export async function listCalls(
   filters: CallFilters,
   page: PageQuery,
 ): Promise<AnswerOf<OperationOf<'list_calls'>>> {
-  const own = ownTenant(filters, actor)
+  // A filter would reveal what the answer does not show.
+  const own = actor.tenant !== undefined && filters.node !== undefined ? undefined : ownTenant(filters, actor)
   const currency = await readCurrency(store)
   return pageOf(
     page,
@@ -43,8 +44,13 @@ export async function listCalls(
   )
 }
 
-/** Failure reasons reveal endpoints and upstream errors, which are for operators only. */
-export function withoutCauses({ reason: _reason, failedAttempts: _failed, ...call }: StoredCall): StoredCall {
+/** Nodes, and failure reasons, which reveal endpoints and upstream errors, are for operators only. */
+export function withoutCauses({
+  reason: _reason,
+  failedAttempts: _failed,
+  node: _node,
+  ...call
+}: StoredCall): StoredCall {
   return call
 }
 

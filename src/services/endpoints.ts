@@ -1,7 +1,6 @@
 import { iso } from '../base/iso.ts'
 import { secretHeaders } from '../schema/endpoint.ts'
 import { type CanonicalSpec, decode, isFields, type Json, type Resource } from '../schema/kinds.ts'
-import { addressOf } from '../schema/node.ts'
 import { destinationOf, type StoredCredential, storedFor } from '../schema/stored-credential.ts'
 import type { StoredResource } from '../store/types.ts'
 import { PROBED_FIELDS, skipReason } from './changes/probe-orders.ts'
@@ -9,6 +8,7 @@ import { ManagedError, ProbeError } from './changes/rejections.ts'
 import type { ProbeOrder } from './changes/types.ts'
 import type { Context } from './context.ts'
 import { invalid } from './invalid.ts'
+import { nodeCounter } from './nodes.ts'
 import type { Page } from './paging.ts'
 import { failedProbes, type ProbeRow } from './probe-round.ts'
 import { create, find, list, type ResourceFilters, shown, update } from './resources.ts'
@@ -44,6 +44,7 @@ export interface EndpointContext extends Context {
 /** The document of an endpoint. */
 export type EndpointShown = ReturnType<typeof shown> & {
   readonly upstream_key?: unknown
+  readonly matched_nodes?: { readonly joined: number; readonly connected: number }
   readonly health?: EndpointHealthShown
 }
 
@@ -70,16 +71,15 @@ export async function showEndpoint(
 /**
  * Creates an endpoint, after a probe that succeeds.
  *
- * @param url its `base_url`: the credential is sealed for its origin.
  * @param canonical the canonical form of the fields.
  * @throws {ProbeError} probe_failed, and what {@link create} throws.
  */
 export async function createEndpoint(
   context: EndpointContext,
-  { name, url, sent }: { readonly name: string; readonly url: string; readonly sent: SentEndpoint },
+  { name, sent }: { readonly name: string; readonly sent: SentEndpoint },
   canonical: (fields: SentEndpoint) => CanonicalSpec,
 ): Promise<EndpointShown> {
-  const { fields, kept, credential } = await sealFields(context, name, url, sent)
+  const { fields, kept, credential } = await sealFields(context, name, sent, canonical)
   const made = { kind: 'endpoint', name, spec: canonical(fields) } as const
   await probeFirst(context, made, credential)
   const endpoint = await create(context, 'create_endpoint', made, { kept })
@@ -102,11 +102,9 @@ export async function updateEndpoint(
   // Checked before the probe, which would be useless.
   if (resource.owner === 'config') throw new ManagedError(resource)
   assertPlainHeaders(sent['headers'])
-  const before = addressOf(decode('endpoint', resource.spec))
-  const { base_url = before } = sent
-  const url = typeof base_url === 'string' ? base_url : addressOf({})
-  const { fields, kept, credential } = await sealFields(context, name, url, sent)
-  const spec = edit(fields)(resource.spec)
+  const edited = (fields: SentEndpoint) => edit(fields)(resource.spec)
+  const { fields, kept, credential } = await sealFields(context, name, sent, edited)
+  const spec = edited(fields)
   if (!Object.hasOwn(sent, 'upstream_key')) assertSameOrigin(resource.spec, spec)
   const needsProbe = PROBED_FIELDS.some(
     field => JSON.stringify(spec[field]) !== JSON.stringify(resource.spec[field]),
@@ -123,19 +121,30 @@ async function presenter({
   store,
 }: EndpointContext): Promise<(resource: StoredResource) => EndpointShown> {
   const health = await endpointHealth()
+  const countNodes = await nodeCounter(store)
   const kept = new Map((await store.kept()).map(({ boundTo, createdAtMs }) => [boundTo, createdAtMs]))
   return resource => {
     const state = health.get(resource.name)
-    return { ...shown(resource), ...credentialShown(resource, kept), ...(state && { health: state }) }
+    const nodes = countNodes(decode('endpoint', resource.spec))
+    return {
+      ...shown(resource),
+      ...credentialShown(resource, kept),
+      ...(nodes && { matched_nodes: nodes }),
+      ...(state && { health: state }),
+    }
   }
 }
 
-/** The fields, with the plaintext credential replaced by a sealed one for this endpoint and the origin of `url`. */
+/**
+ * The fields, with the plaintext credential replaced by one that is sealed for this endpoint where it will be.
+ *
+ * @param specOf the endpoint with some fields.
+ */
 async function sealFields(
   { sealCredential }: EndpointContext,
   name: string,
-  url: string,
   sent: SentEndpoint,
+  specOf: (fields: SentEndpoint) => CanonicalSpec,
 ): Promise<{
   readonly fields: SentEndpoint
   readonly kept: readonly StoredCredential[]
@@ -143,7 +152,7 @@ async function sealFields(
 }> {
   const { upstream_key: credential, ...others } = sent
   if (typeof credential !== 'string') return { fields: sent, kept: [] }
-  const secret = await sealCredential(credential, storedFor(name, url))
+  const secret = await sealCredential(credential, storedFor(name, decode('endpoint', specOf(others))))
   return { fields: { ...others, upstream_key: { stored: secret.id } }, kept: [secret], credential }
 }
 
@@ -172,7 +181,7 @@ function credentialShown({ name, spec }: StoredResource, kept: ReadonlyMap<strin
   const decoded = decode('endpoint', spec)
   const { upstream_key: reference } = decoded
   if (!reference || !('stored' in reference)) return {}
-  const sinceMs = kept.get(storedFor(name, addressOf(decoded)))
+  const sinceMs = kept.get(storedFor(name, decoded))
   return { upstream_key: { stored: true, ...(sinceMs !== undefined && { since: iso(sinceMs) }) } }
 }
 

@@ -56,11 +56,14 @@ function revisionToJson(revision: Revision): RevisionShown {
 /** A revision with its changes. @throws {CommandError} not_found */
 export async function revisionChanges(
   context: Pick<Context, 'store'>,
-  of: { readonly id: number },
+  of: RevisionQuery,
 ): Promise<AnswerOf<OperationOf<'get_revision'>>> {
   const { revision, changes } = await showRevision(context, of)
   // Matches the schema's type, which is written separately from the plan's.
-  return { ...revision, changes: changesToJson(changes) } as unknown as AnswerOf<OperationOf<'get_revision'>>
+  const since = of.since === undefined ? {} : { since: of.since }
+  return { ...revision, ...since, changes: changesToJson(changes) } as unknown as AnswerOf<
+    OperationOf<'get_revision'>
+  >
 }
 
 export interface ShownRevision extends Difference {
@@ -69,13 +72,19 @@ export interface ShownRevision extends Difference {
   readonly resources: readonly Resource[]
 }
 
+/** A revision, and the one that it is compared with: by default that before it. */
+export interface RevisionQuery {
+  readonly id: number
+  readonly since?: number | undefined
+}
+
 /** The changes of a revision. @throws {CommandError} not_found */
 export async function showRevision(
   { store }: Pick<Context, 'store'>,
-  { id }: { readonly id: number },
+  { id, since }: RevisionQuery,
 ): Promise<ShownRevision> {
   const revision = await store.revision(id)
-  const [before, after] = [await store.resourcesAt(revision.base), await store.resourcesAt(id)]
+  const [before, after] = [await store.resourcesAt(since ?? revision.base), await store.resourcesAt(id)]
   return { revision: revisionToJson(revision), resources: after, ...changesBetween(before, after) }
 }
 

@@ -11,7 +11,7 @@ import { name as resourceName } from '../schema/scalars.ts'
 import { hasSecret } from '../store/key-secrets.ts'
 import type { Live, StoredResource } from '../store/types.ts'
 import { record } from './audit.ts'
-import { viewKeys } from './changes/key-view.ts'
+import { keyExpiryMs, keyStates, viewKeys } from './changes/key-view.ts'
 import { ManagedError } from './changes/rejections.ts'
 import type { KeyView } from './changes/types.ts'
 import type { Context } from './context.ts'
@@ -91,13 +91,13 @@ export async function listKeys(context: Context, query: KeyQuery): Promise<Page<
     const found: KeyShown[] = []
     for (let behind = after; found.length < limit; ) {
       const live = await next(SCANNED, behind)
-      const keys = matching(documents(live), query, context.clock.nowMs())
-      const used = await withLastUse(keys, context, query.unusedMs)
-      found.push(...used.filter(key => query.unusedMs === undefined || key.last_used_at === undefined))
+      const matching = await matchingKeys(live, query, context)
+      const page = { ...live, resources: matching.slice(0, limit - found.length) }
+      found.push(...(await withLastUse(documents(page), context)))
       behind = live.resources.at(-1)?.name
       if (live.resources.length < SCANNED) break
     }
-    return found.slice(0, limit)
+    return found
   }
   return pageOf(
     query,
@@ -385,34 +385,37 @@ const SCANNED = 1_000
 /** How far back a last use is looked for. */
 const LAST_USE_MS = 30 * 86_400_000
 
-/** The keys with their last use, as far as it is within the time. */
+/** The keys with their last use of the last days. */
 async function withLastUse(
   keys: readonly KeyShown[],
   { store, clock }: Pick<Context, 'store' | 'clock'>,
-  withinMs: number = LAST_USE_MS,
 ): Promise<readonly KeyShown[]> {
   if (keys.length === 0) return keys
   const names = keys.map(({ name }) => name)
-  const last = await store.accounting.lastUse({ by: 'key', names, sinceMs: clock.nowMs() - withinMs })
+  const last = await store.accounting.lastUse({ by: 'key', names, sinceMs: clock.nowMs() - LAST_USE_MS })
   return keys.map(key => {
     const atMs = last.get(key.name)
     return atMs === undefined ? key : { ...key, last_used_at: iso(atMs) }
   })
 }
 
-/** What the filters say about the policy and the secret of a key. */
-function matching(
-  keys: readonly KeyShown[],
+/** The keys that pass the filters. Only those of them that are shown are worth decoding. */
+async function matchingKeys(
+  live: Live,
   { expiringMs, unusedMs, state }: KeyQuery,
-  nowMs: number,
-): readonly KeyShown[] {
-  return keys.filter(key => {
-    const { created_at: createdAt, expires_at: expiresAt } = key
-    if (state !== undefined && key.state !== state) return false
-    if (unusedMs !== undefined && Date.parse(createdAt) > nowMs - unusedMs) return false
+  { store, clock }: Pick<Context, 'store' | 'clock'>,
+): Promise<readonly StoredResource[]> {
+  const nowMs = clock.nowMs()
+  const states = state === undefined ? undefined : keyStates(live)
+  const found = live.resources.filter(({ name, spec, createdAtMs }) => {
+    if (states && states.get(name) !== state) return false
+    if (unusedMs !== undefined && createdAtMs > nowMs - unusedMs) return false
     if (expiringMs === undefined) return true
-    if (expiresAt === undefined) return false
-    const expiresAtMs = Date.parse(expiresAt)
-    return expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
+    const expiresAtMs = keyExpiryMs(spec)
+    return expiresAtMs !== undefined && expiresAtMs > nowMs && expiresAtMs <= nowMs + expiringMs
   })
+  if (unusedMs === undefined || found.length === 0) return found
+  const names = found.map(({ name }) => name)
+  const used = await store.accounting.lastUse({ by: 'key', names, sinceMs: nowMs - unusedMs })
+  return found.filter(({ name }) => !used.has(name))
 }

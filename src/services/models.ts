@@ -4,7 +4,7 @@ import { decode } from '../schema/kinds.ts'
 import { modelFilter } from '../snapshot/model-filter.ts'
 import type { ModelFilter } from '../snapshot/types.ts'
 import type { Live } from '../store/types.ts'
-import { viewKeys } from './changes/key-view.ts'
+import { keyStates } from './changes/key-view.ts'
 import type { Context } from './context.ts'
 import { type PageQuery, pageOf } from './paging.ts'
 
@@ -41,18 +41,18 @@ export async function listModels(
 
 /** The filters of the keys that work, each once: thousands of keys share a few policies. */
 function filtersOf(keys: Live, tenants: Live): readonly ModelFilter[] {
-  const working = new Set(
-    viewKeys(keys).flatMap(({ name, state }) => (state === 'active' || state === 'no_secret' ? [name] : [])),
-  )
+  const states = keyStates(keys)
   const rules = new Map(tenants.resources.map(({ name, spec }) => [name, decode('tenant', spec)]))
   const filters = new Map<string, ModelFilter>()
   for (const { name, spec } of keys.resources) {
-    if (!working.has(name)) continue
+    const state = states.get(name)
+    if (state !== 'active' && state !== 'no_secret') continue
+    const id = JSON.stringify([spec['tenant'], spec['models']])
+    if (filters.has(id)) continue
     const { tenant, models } = decode('key', spec)
     const rule = tenant === undefined ? undefined : rules.get(tenant)
     if (tenant !== undefined && rule?.status !== 'active') continue
-    const id = JSON.stringify([tenant, models])
-    if (!filters.has(id)) filters.set(id, filterOf(models, rule?.models ?? ['*'], rule?.banned_models ?? []))
+    filters.set(id, filterOf(models, rule?.models ?? ['*'], rule?.banned_models ?? []))
   }
   return [...filters.values()]
 }

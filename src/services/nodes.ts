@@ -2,10 +2,16 @@ import { keyDigest } from '../base/api-key.ts'
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
 import { newJoinToken } from '../base/node-secrets.ts'
+import type { NodeFigures } from '../metering/metrics/state.ts'
 import type { OperationId, OperationOf } from '../schema/api/operations.ts'
-import type { AnswerOf } from '../schema/api/types.ts'
-import { decode } from '../schema/kinds.ts'
+import type { AnswerOf, QueryOf } from '../schema/api/types.ts'
+import { decode, type Spec } from '../schema/kinds.ts'
+import { nodeChoice, nodeEntry } from '../snapshot/entries.ts'
+import type { NodeChoice } from '../snapshot/types.ts'
 import type { StoredJoinToken, StoredNode } from '../store/nodes/types.ts'
+import type { Store } from '../store/types.ts'
+import { choosesNode } from '../upstream/nodes.ts'
+import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
 import { record } from './audit.ts'
 import type { Context } from './context.ts'
 import { similarNames } from './names.ts'
@@ -23,31 +29,54 @@ export interface WantedJoinToken {
   readonly spanMs: number
 }
 
+/** What the gateway of this process knows of nodes. */
+export interface NodeActivity {
+  /** Where it listens for nodes; absent if it does not. */
+  readonly url?: string
+  readonly nodes: readonly NodeFigures[]
+  /** The health of endpoints on each of their nodes. */
+  readonly endpoints: readonly EndpointHealth[]
+}
+
+export interface NodeContext extends Context {
+  /** Absent without a gateway in this process. */
+  readonly nodeActivity?: () => Promise<NodeActivity>
+}
+
 /** Nodes that have joined, by name. */
-export async function listNodes(context: Context, query: PageQuery): Promise<Page<NodeShown>> {
-  const nodes = await context.store.nodes.all()
+export async function listNodes(
+  context: NodeContext,
+  { q, endpoint, ...query }: QueryOf<OperationOf<'list_nodes'>>,
+): Promise<Page<NodeShown>> {
   const show = await presenter(context)
+  const nodes = (await context.store.nodes.all())
+    .filter(({ node }) => q === undefined || node.toLowerCase().includes(q.toLowerCase()))
+    .map(show)
+    .filter(({ endpoints }) => endpoint === undefined || endpoints.some(({ name }) => name === endpoint))
   return pageOf(
     query,
-    inMemory(nodes, ({ node }) => node),
-    ({ node }) => node,
-    show,
+    inMemory(nodes, ({ name }) => name),
+    ({ name }) => name,
+    node => node,
   )
 }
 
 /** @throws {CommandError} not_found */
-export async function showNode(context: Context, { name }: { readonly name: string }): Promise<NodeShown> {
+export async function showNode(
+  context: NodeContext,
+  { name }: { readonly name: string },
+): Promise<NodeShown> {
   const node = await find(context, name)
   return (await presenter(context))(node)
 }
 
 /** Gives a node no new calls, until it is uncordoned. @throws {CommandError} not_found */
-export function drainNode(context: Context, { name }: { readonly name: string }): Promise<NodeShown> {
+export function drainNode(context: NodeContext, { name }: { readonly name: string }): Promise<NodeShown> {
   return change(context, 'drain_node', name, () => context.store.nodes.drain(name))
 }
 
 /** @throws {CommandError} not_found */
-export function uncordonNode(context: Context, { name }: { readonly name: string }): Promise<NodeShown> {
+export function uncordonNode(context: NodeContext, { name }: { readonly name: string }): Promise<NodeShown> {
   return change(context, 'uncordon_node', name, () => context.store.nodes.uncordon(name))
 }
 
@@ -73,7 +102,10 @@ export async function listJoinTokens(context: Context, query: PageQuery): Promis
   )
 }
 
-export async function createJoinToken(context: Context, wanted: WantedJoinToken): Promise<IssuedJoinToken> {
+export async function createJoinToken(
+  context: NodeContext,
+  wanted: WantedJoinToken,
+): Promise<IssuedJoinToken> {
   context.signal.throwIfAborted()
   const { pattern, labels, uses, spanMs } = wanted
   const { id, token } = newJoinToken(context.random)
@@ -87,7 +119,8 @@ export async function createJoinToken(context: Context, wanted: WantedJoinToken)
     ...(context.actor.name !== undefined && { author: context.actor.name }),
   })
   await record(context, { action: 'create_join_token', target: `join-token/${id}` })
-  return { ...tokenShown(stored), token }
+  const server = (await context.nodeActivity?.())?.url
+  return { ...tokenShown(stored), token, ...(server !== undefined && { server }) }
 }
 
 /** @throws {CommandError} not_found */
@@ -102,7 +135,7 @@ export async function revokeJoinToken(context: Context, { id }: { readonly id: s
 }
 
 async function change(
-  context: Context,
+  context: NodeContext,
   action: OperationId,
   name: string,
   apply: () => Promise<boolean>,
@@ -130,11 +163,15 @@ async function unknownNode({ store }: Context, name: string): Promise<CommandErr
   })
 }
 
-async function presenter({ store }: Context): Promise<(node: StoredNode) => NodeShown> {
-  const { resources } = await store.find({ kind: 'node' })
-  const declared = new Map(resources.map(({ name, spec }) => [name, decode('node', spec)]))
+async function presenter({ store, nodeActivity }: NodeContext): Promise<(node: StoredNode) => NodeShown> {
+  const declared = await declaredNodes(store)
+  const choices = await nodeChoices(store)
+  const activity = await nodeActivity?.()
   return ({ node: name, labels, joinedAtMs, drainingSinceMs, connection }) => {
     const spec = declared.get(name)
+    const entry = nodeEntry({ name, spec: spec ?? { labels } })
+    const engines = activity?.nodes.find(({ node }) => node === name)?.engines
+    const health = activity?.endpoints.filter(({ node }) => node === name)
     return {
       name,
       state: !connection ? 'disconnected' : drainingSinceMs === undefined ? 'connected' : 'draining',
@@ -146,10 +183,52 @@ async function presenter({ store }: Context): Promise<(node: StoredNode) => Node
         connected_at: iso(connection.connectedAtMs),
         address: connection.address,
         version: connection.version,
-        engines: connection.engines.map(({ models, ...engine }) => ({ ...engine, models: [...models] })),
+        engines: connection.engines.map(({ models, ...engine }) => {
+          const load = engines?.find(each => each.engine === engine.name)?.load
+          return { ...engine, models: [...models], ...(load && { load }) }
+        }),
       }),
+      endpoints: choices
+        .filter(({ choice }) => choosesNode(choice, entry))
+        .map(({ endpoint }) => {
+          const on = health?.find(each => each.endpoint === endpoint)
+          return { name: endpoint, ...(on && { state: on.state, in_flight: on.inFlight }) }
+        }),
     }
   }
+}
+
+/** Prepares a function that counts the nodes of an endpoint; undefined for one that is not on nodes. */
+export async function nodeCounter(
+  store: Pick<Store, 'find' | 'nodes'>,
+): Promise<(spec: Spec<'endpoint'>) => { readonly joined: number; readonly connected: number } | undefined> {
+  const declared = await declaredNodes(store)
+  const joined = (await store.nodes.all()).map(({ node: name, labels, connection }) => ({
+    entry: nodeEntry({ name, spec: declared.get(name) ?? { labels } }),
+    isConnected: connection !== undefined,
+  }))
+  return spec => {
+    const choice = nodeChoice(spec)
+    if (!choice) return undefined
+    const chosen = joined.filter(({ entry }) => choosesNode(choice, entry))
+    return { joined: chosen.length, connected: chosen.filter(({ isConnected }) => isConnected).length }
+  }
+}
+
+async function declaredNodes(store: Pick<Store, 'find'>): Promise<ReadonlyMap<string, Spec<'node'>>> {
+  const { resources } = await store.find({ kind: 'node' })
+  return new Map(resources.map(({ name, spec }) => [name, decode('node', spec)]))
+}
+
+/** Endpoints on nodes, by name, and which nodes they choose. */
+async function nodeChoices(
+  store: Pick<Store, 'find'>,
+): Promise<readonly { readonly endpoint: string; readonly choice: NodeChoice }[]> {
+  const { resources } = await store.find({ kind: 'endpoint' })
+  return resources.flatMap(({ name, spec }) => {
+    const choice = nodeChoice(decode('endpoint', spec))
+    return choice ? [{ endpoint: name, choice }] : []
+  })
 }
 
 function tokenShown(stored: StoredJoinToken): JoinTokenShown {

@@ -18,15 +18,21 @@ export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
 export async function reportUsage({ store, actor }: Context, query: UsageQuery): Promise<UsageReport> {
   const own = ownTenant(query, actor)
   const found = own ? await store.accounting.usage(own) : []
-  const rows = query.by === 'day' || query.by === 'hour' ? withQuietSpans(found, query.by) : found
+  const { by, split } = query
+  const rows = (by === 'day' || by === 'hour') && split === undefined ? withQuietSpans(found, by) : found
   const [sinceMs, untilMs] = quartersOf(query)
   return {
-    by: query.by,
+    by,
+    ...(split !== undefined && { split }),
     currency: await readCurrency(store),
     since: iso(sinceMs),
     until: iso(untilMs),
     // Platform keys have no tenant.
-    data: rows.map(row => ({ label: row.label === '' ? null : row.label, ...sumsToJson(row) })),
+    data: rows.map(row => ({
+      label: row.label === '' ? null : row.label,
+      ...(split !== undefined && { split: row.split === '' ? null : row.split }),
+      ...sumsToJson(row),
+    })),
   }
 }
 

@@ -108,10 +108,10 @@ export function endpointEntry({ name, account, spec }: Item<'endpoint'>, ports: 
   })
 }
 
-function nodeChoice({
+export function nodeChoice({
   nodes,
   max_concurrency_per_node: maxConcurrency = Number.POSITIVE_INFINITY,
-}: Spec<'endpoint'>): NodeChoice | undefined {
+}: Pick<Spec<'endpoint'>, 'nodes' | 'max_concurrency_per_node'>): NodeChoice | undefined {
   if (!nodes) return undefined
   const { labels = {}, names, engine } = nodes
   return Object.freeze({
@@ -122,7 +122,13 @@ function nodeChoice({
   })
 }
 
-export function nodeEntry({ name, spec }: Item<'node'>): NodeEntry {
+export function nodeEntry({
+  name,
+  spec,
+}: {
+  readonly name: string
+  readonly spec: Pick<Spec<'node'>, 'labels' | 'engines'>
+}): NodeEntry {
   return Object.freeze({
     name,
     labels: new Map(Object.entries(spec.labels)),

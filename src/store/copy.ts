@@ -106,7 +106,7 @@ async function verifyCopy(path: string, name: string): Promise<{ readonly revisi
       throw new CommandError('backup_damaged', `${name} is damaged: ${damages.join('; ')}.`)
     }
     await migrate(session, 'read').catch(acceptOlder)
-    return readHead(session.raw)
+    return await readHead(session.raw)
   } finally {
     session.raw.close()
   }

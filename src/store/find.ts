@@ -28,13 +28,14 @@ export async function selectMatching(
   if (owner !== undefined) query = query.where('owner', '=', owner)
   if (set !== undefined) query = query.where('set_name', '=', set)
   if (contains !== undefined) {
-    const text = sql<string>`lower(name || char(10) || coalesce(json_extract(spec, '$.display_name'), ''))`
-    query = query.where(sql<boolean>`instr(${text}, lower(${contains})) > 0`)
+    const text = sql<string>`lower(name || ${'\n'} || coalesce(spec ->> 'display_name', ''))`
+    const pattern = `%${contains.replace(/[%_\\]/g, '\\$&')}%`
+    query = query.where(sql<boolean>`${text} like lower(${pattern}) escape ${'\\'}`)
   }
   if (after !== undefined) query = query.where('name', '>', after)
   if (limit !== undefined) query = query.limit(limit)
   for (const [field, value] of Object.entries(where)) {
-    query = query.where(sql<boolean>`json_extract(spec, ${`$.${field}`}) = ${value}`)
+    query = query.where(sql<boolean>`spec ->> ${field} = ${value}`)
   }
   return (await query.execute()).map(fromRow)
 }

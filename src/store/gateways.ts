@@ -1,28 +1,47 @@
-import type Database from 'better-sqlite3'
 import type { Kysely, Selectable } from 'kysely'
+import { type PlainSql, prepare } from './engine.ts'
 import type { EndpointHealthTable, GatewaysTable, Tables } from './tables.ts'
 import type { EndpointNews, GatewayReport, ReportedEndpoint, StoredGateway } from './types.ts'
 
 const FORGOTTEN_AFTER_MS = 3_600_000
 
-const PUT = `insert into gateways (id, pid, host, version, started_at_ms, seen_at_ms, url, revision, key_version,
-    rejected_revision, rejection, followed_paths, followed_watch, supervisor_pid)
-  values (@id, @pid, @host, @version, @started_at_ms, @seen_at_ms, @url, @revision, @key_version,
-    @rejected_revision, @rejection, @followed_paths, @followed_watch, @supervisor_pid)
+const COLUMNS = [
+  'id',
+  'pid',
+  'host',
+  'version',
+  'started_at_ms',
+  'seen_at_ms',
+  'url',
+  'revision',
+  'key_version',
+  'rejected_revision',
+  'rejection',
+  'followed_paths',
+  'followed_watch',
+  'supervisor_pid',
+] as const satisfies (keyof GatewaysTable)[]
+
+const PUT = `insert into gateways (${COLUMNS.join(', ')}) values (${COLUMNS.map(() => '?').join(', ')})
   on conflict (id) do update set seen_at_ms = excluded.seen_at_ms, url = excluded.url, revision = excluded.revision,
     key_version = excluded.key_version, rejected_revision = excluded.rejected_revision, rejection = excluded.rejection`
 
-const PUT_ENDPOINT = `insert or replace into endpoint_health (gateway_id, endpoint, state, since_ms, reason)
-  values (@gateway_id, @endpoint, @state, @since_ms, @reason)`
+const PUT_ENDPOINT = `insert into endpoint_health (gateway_id, endpoint, state, since_ms, reason) values (?, ?, ?, ?, ?)
+  on conflict (gateway_id, endpoint) do update set state = excluded.state, since_ms = excluded.since_ms,
+    reason = excluded.reason`
 const DELETE_ENDPOINT = 'delete from endpoint_health where gateway_id = ? and endpoint = ?'
+export const DELETE_GATEWAY = [
+  'delete from gateways where id = ?',
+  'delete from endpoint_health where gateway_id = ?',
+] as const
 const DELETE_ORPHANS = 'delete from endpoint_health where gateway_id not in (select id from gateways)'
 
-export function putGateway(
-  raw: Database.Database,
+export async function putGateway(
+  raw: PlainSql,
   report: GatewayReport,
   endpoints: EndpointNews | undefined,
   nowMs: number,
-): void {
+): Promise<void> {
   const { id, pid, supervisorPid, host, version, url, startedAtMs, revision, keyVersion, rejected, follows } =
     report
   const row: Selectable<GatewaysTable> = {
@@ -41,31 +60,24 @@ export function putGateway(
     followed_watch: follows ? Number(follows.watch) : null,
     supervisor_pid: supervisorPid ?? null,
   }
-  raw.prepare(PUT).run(row)
-  const { changes } = raw.prepare('delete from gateways where seen_at_ms < ?').run(nowMs - FORGOTTEN_AFTER_MS)
-  if (changes > 0) raw.exec(DELETE_ORPHANS)
-  if (endpoints) putEndpoints(raw, id, endpoints)
+  await prepare<unknown[]>(raw, PUT).run(...COLUMNS.map(column => row[column]))
+  const { changes } = await prepare<[number]>(raw, 'delete from gateways where seen_at_ms < ?').run(
+    nowMs - FORGOTTEN_AFTER_MS,
+  )
+  if (changes > 0) await prepare<[]>(raw, DELETE_ORPHANS).run()
+  if (endpoints) await putEndpoints(raw, id, endpoints)
 }
 
-function putEndpoints(raw: Database.Database, id: string, { seen, forgotten }: EndpointNews): void {
-  const put = raw.prepare(PUT_ENDPOINT)
-  for (const { endpoint, state, sinceMs, reason } of seen) {
-    const row: Selectable<EndpointHealthTable> = {
-      gateway_id: id,
-      endpoint,
-      state,
-      since_ms: sinceMs,
-      reason: reason ?? null,
-    }
-    put.run(row)
-  }
-  const remove = raw.prepare(DELETE_ENDPOINT)
-  for (const endpoint of forgotten) remove.run(id, endpoint)
+async function putEndpoints(raw: PlainSql, id: string, { seen, forgotten }: EndpointNews): Promise<void> {
+  const put = prepare<unknown[]>(raw, PUT_ENDPOINT)
+  for (const { endpoint, state, sinceMs, reason } of seen)
+    await put.run(id, endpoint, state, sinceMs, reason ?? null)
+  const remove = prepare<[string, string]>(raw, DELETE_ENDPOINT)
+  for (const endpoint of forgotten) await remove.run(id, endpoint)
 }
 
-export function deleteGateway(raw: Database.Database, id: string): void {
-  raw.prepare('delete from gateways where id = ?').run(id)
-  raw.prepare('delete from endpoint_health where gateway_id = ?').run(id)
+export async function deleteGateway(raw: PlainSql, id: string): Promise<void> {
+  for (const statement of DELETE_GATEWAY) await prepare<[string]>(raw, statement).run(id)
 }
 
 export async function selectGateways(db: Kysely<Tables>): Promise<StoredGateway[]> {

@@ -1,6 +1,8 @@
 import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { Resource } from '../schema/kinds.ts'
+import { chunks } from './chunks.ts'
+import { NO_LIMIT } from './pages.ts'
 import { assertExists } from './resources.ts'
 import type { KeySecretsTable, Tables } from './tables.ts'
 import type { Commit, KeySuspension, StoredResource, StoredSecret } from './types.ts'
@@ -93,13 +95,13 @@ export async function replaceSecrets(
   nowMs: number,
 ): Promise<StoredSecret> {
   await assertExists(db, 'key', key)
-  if (graceMs === 0) await revoke(db, key, nowMs)
+  if (graceMs === 0) await revoke(db, [key], nowMs)
   else {
     const endMs = nowMs + graceMs
     const newest = await active(db, key, nowMs)
       .select(({ fn }) => fn.max('id').as('id'))
       .executeTakeFirst()
-    await revoke(db, key, nowMs, newest?.id ?? undefined)
+    await revoke(db, [key], nowMs, newest?.id ?? undefined)
     await db
       .updateTable('key_secrets')
       .where('key_name', '=', key)
@@ -115,7 +117,7 @@ export async function replaceSecrets(
 export async function endSecrets(db: Kysely<Tables>, key: string, nowMs: number): Promise<number> {
   await assertExists(db, 'key', key)
   const count = await countActive(db, key, nowMs)
-  await revoke(db, key, nowMs)
+  await revoke(db, [key], nowMs)
   return count
 }
 
@@ -156,13 +158,11 @@ export async function applyToKeys(
     .filter(put => put.kind === 'key' && !isEnabledKey(put) && enabled.has(put.name))
     .map(({ name }) => name)
   let changes = 0n
-  for (const key of deleted) {
-    changes += await revoke(db, key, nowMs)
-  }
-  for (const key of [...deleted, ...disabled]) {
+  for (const keys of chunks(deleted)) changes += await revoke(db, keys, nowMs)
+  for (const keys of chunks([...deleted, ...disabled])) {
     const { numDeletedRows } = await db
       .deleteFrom('key_suspensions')
-      .where('key_name', '=', key)
+      .where('key_name', 'in', keys)
       .executeTakeFirstOrThrow()
     changes += numDeletedRows
   }
@@ -170,11 +170,16 @@ export async function applyToKeys(
 }
 
 /** @param except the id of a secret that stays active. */
-async function revoke(db: Kysely<Tables>, key: string, nowMs: number, except = 0): Promise<bigint> {
+async function revoke(
+  db: Kysely<Tables>,
+  keys: readonly string[],
+  nowMs: number,
+  except = 0,
+): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('key_secrets')
     .set({ revoked_at_ms: nowMs })
-    .where('key_name', '=', key)
+    .where('key_name', 'in', keys)
     .where('revoked_at_ms', 'is', null)
     .where('id', '<>', except)
     .executeTakeFirstOrThrow()
@@ -192,7 +197,7 @@ async function deleteEnded(db: Kysely<Tables>, key: string, nowMs: number): Prom
         .where('key_name', '=', key)
         .where(row => row.or([row('revoked_at_ms', 'is not', null), row('expires_at_ms', '<=', nowMs)]))
         .orderBy('id', 'desc')
-        .limit(-1)
+        .limit(NO_LIMIT)
         .offset(MAX_ENDED),
     )
     .execute()

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import { CommandError } from '../base/catalogue/command.ts'
 import type { StoreMode } from './database.ts'
 import { type Lease, takeAllLeases } from './ledger/lease.ts'
-import { DEVELOPMENT_MIGRATION, MIGRATION_NAMES } from './migrations/names.ts'
+import { DEVELOPMENT_MIGRATION, isExpansion, MIGRATION_NAMES } from './migrations/names.ts'
 import { immediately, type Session } from './session.ts'
 
 /** Called before a store with content is converted, which takes half a minute for a million calls. */
@@ -12,7 +12,8 @@ export type OnMigration = (pending: readonly string[]) => void
  * Applies all pending migrations, in one transaction; two processes that migrate at once take turns.
  * @throws {CommandError} store_unavailable if the file is the database of another program, or of a development
  * version before the baseline; store_too_new if a newer gw wrote it; for readers, which cannot migrate, store_missing if
- * it is empty and store_outdated if an older gw wrote it; for writers, store_in_use if gateways of an older gw serve it.
+ * it is empty and store_outdated if an older gw wrote it; for writers, store_in_use if gateways of an older gw serve it and a
+ * migration is more than an expansion.
  */
 export async function migrate(
   session: Session,
@@ -29,7 +30,7 @@ export async function migrate(
     )
   }
   const { MIGRATIONS } = await import('./migrations/list.ts')
-  const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name))
+  const newer = done.filter(name => !Object.hasOwn(MIGRATIONS, name) && !isExpansion(name))
   if (newer.length > 0) {
     throw new CommandError(
       'store_too_new',
@@ -48,7 +49,8 @@ export async function migrate(
   await immediately(session, async db => {
     // Another process may have migrated it meanwhile.
     if (isComplete(migrationsOf(session))) return
-    const lease = done.length > 0 ? leaseForMigration(session.path) : undefined
+    const isSafe = done.length === 0 || pending.every(isExpansion)
+    const lease = isSafe ? undefined : leaseForMigration(session.path)
     try {
       const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }
       const { error } = await new Migrator({ db, provider }).migrateToLatest()
@@ -76,7 +78,10 @@ function leaseForMigration(path: string): Lease {
 }
 
 function isComplete(done: readonly string[]): boolean {
-  return done.length === MIGRATION_NAMES.length && MIGRATION_NAMES.every(name => done.includes(name))
+  const known: readonly string[] = MIGRATION_NAMES
+  return (
+    known.every(name => done.includes(name)) && done.every(name => known.includes(name) || isExpansion(name))
+  )
 }
 
 function migrationsOf({ raw, path }: Session): string[] {

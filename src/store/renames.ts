@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Kind } from '../schema/kinds.ts'
+import { chunks } from './chunks.ts'
 import type { Tables } from './tables.ts'
 import type { Commit, OwnedResource, Rename, StoredResource } from './types.ts'
 
@@ -68,11 +69,13 @@ export async function retireAccounts(
   deletes: Commit['deletes'],
 ): Promise<void> {
   const deleted = new Set(deletes.map(({ kind, name }) => `${kind}/${name}`))
-  for (const { kind, name, account = name } of before) {
-    if (!OWN_ACCOUNTS.has(kind) || !deleted.has(`${kind}/${name}`)) continue
+  const retired = before
+    .filter(({ kind, name }) => OWN_ACCOUNTS.has(kind) && deleted.has(`${kind}/${name}`))
+    .map(({ kind, name, account = name }) => ({ kind, account, name }))
+  for (const some of chunks(retired)) {
     await db
       .insertInto('accounts')
-      .values({ kind, account, name })
+      .values(some)
       .onConflict(conflict => conflict.columns(['kind', 'account']).doNothing())
       .execute()
   }

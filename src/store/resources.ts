@@ -1,13 +1,12 @@
 import type { Kysely, Selectable } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { chunks } from './chunks.ts'
 import { type AccountNames, accountOfNew } from './renames.ts'
 import type { ResourcesTable, Tables } from './tables.ts'
 import type { Commit, OwnedResource, StoredResource } from './types.ts'
 
 type Row = Selectable<ResourcesTable>
-/** SQLite accepts at most 32766 parameters in a statement. */
-export const ROWS_AT_ONCE = 500
 /** For more names than this, reading all resources is faster. */
 const NAMES_AT_ONCE = 2_000
 
@@ -103,15 +102,17 @@ export async function writeResources(
   before: readonly StoredResource[],
   after: readonly StoredResource[],
 ): Promise<void> {
-  for (const { kind, name } of commit.deletes) {
-    await db.deleteFrom('resources').where('kind', '=', kind).where('name', '=', name).execute()
+  for (const kind of KIND_NAMES) {
+    const names = commit.deletes.filter(one => one.kind === kind).map(({ name }) => name)
+    for (const some of chunks(names))
+      await db.deleteFrom('resources').where('kind', '=', kind).where('name', 'in', some).execute()
   }
   const existing = new Map(before.map(resource => [resourceId(resource), JSON.stringify(toRow(resource))]))
   const rows = after.map(toRow).filter(row => existing.get(`${row.kind}/${row.name}`) !== JSON.stringify(row))
-  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
+  for (const some of chunks(rows)) {
     await db
       .insertInto('resources')
-      .values(rows.slice(start, start + ROWS_AT_ONCE))
+      .values(some)
       .onConflict(conflict =>
         conflict.columns(['kind', 'name']).doUpdateSet(row => ({
           spec: row.ref('excluded.spec'),

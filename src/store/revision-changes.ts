@@ -1,9 +1,10 @@
 import { setImmediate as others } from 'node:timers/promises'
-import type Database from 'better-sqlite3'
 import type { Insertable, Kysely, Selectable } from 'kysely'
 import { KIND_NAMES, type Kind } from '../schema/kinds.ts'
+import { chunks } from './chunks.ts'
+import { type PlainSql, prepare } from './engine.ts'
 import { inPages, PAGE_ROWS } from './pages.ts'
-import { compareResources, fromRow, ROWS_AT_ONCE, resourceId, toRow } from './resources.ts'
+import { compareResources, fromRow, resourceId, toRow } from './resources.ts'
 import { noRevision, stateNotKept } from './revisions.ts'
 import type { ResourcesTable, RevisionChangesTable, Tables } from './tables.ts'
 import type { SourceLine, StateRetention, StoredResource } from './types.ts'
@@ -29,9 +30,6 @@ const CHANGES_SINCE = `
 const MADE_AT = `
   select kind, name, made_file as file, made_line as line from revision_changes
   where revision = ? and made_file is not null`
-
-/** Enough to free the pages of a batch of deletions, too few to block the thread for long. */
-const VACUUM_PAGES = 50
 
 const FIRST_YOUNGER = `select id from revisions where id > ? and created_at_ms > ? order by id limit 1`
 const ANY_OLDER = `select 1 from revision_changes where revision <= ? limit 1`
@@ -59,12 +57,7 @@ export async function insertChanges(
     }),
     ...before.filter(old => !made.has(resourceId(old))).map(old => changeRow(revision, old, undefined)),
   ]
-  for (let start = 0; start < rows.length; start += ROWS_AT_ONCE) {
-    await db
-      .insertInto('revision_changes')
-      .values(rows.slice(start, start + ROWS_AT_ONCE))
-      .execute()
-  }
+  for (const some of chunks(rows)) await db.insertInto('revision_changes').values(some).execute()
 }
 
 /** All of a resource but its line. */
@@ -104,11 +97,11 @@ function changeRow(
  * the last line that this version of the resource had.
  * @throws {CommandError} not_found if there is no such revision, or its state is no longer kept.
  */
-export async function readResourcesAt(raw: Database.Database, revision: number): Promise<StoredResource[]> {
+export async function readResourcesAt(raw: PlainSql, revision: number): Promise<StoredResource[]> {
   if (revision === 0) return []
-  assertKept(raw, revision)
+  await assertKept(raw, revision)
   const before = await changedSince(raw, revision)
-  const page = raw.prepare<[Kind, string], Row>(OF_KIND)
+  const page = prepare<[Kind, string], Row>(raw, OF_KIND)
   const resources: StoredResource[] = []
   for (const kind of KIND_NAMES) {
     const pages = inPages(
@@ -129,19 +122,16 @@ export async function readResourcesAt(raw: Database.Database, revision: number):
 }
 
 /** @throws {CommandError} not_found */
-function assertKept(raw: Database.Database, revision: number): void {
-  const known = raw.prepare<[number], number>('select 1 from revisions where id = ?').pluck().get(revision)
+async function assertKept(raw: PlainSql, revision: number): Promise<void> {
+  const known = await prepare<[number]>(raw, 'select 1 from revisions where id = ?').get(revision)
   if (known === undefined) throw noRevision(revision)
-  const statesFrom = raw.prepare<[], number>('select states_from from head').pluck().get() ?? 0
-  if (revision < statesFrom) throw stateNotKept(revision, statesFrom)
+  const { from } = await selectStatesFrom(raw)
+  if (revision < from) throw stateNotKept(revision, from)
 }
 
 /** The changes after a revision, by `kind/name`: the row as of that revision, null if there was none. */
-async function changedSince(
-  raw: Database.Database,
-  revision: number,
-): Promise<ReadonlyMap<string, Row | null>> {
-  const page = raw.prepare<[number, string, string], ChangeRow>(CHANGES_SINCE)
+async function changedSince(raw: PlainSql, revision: number): Promise<ReadonlyMap<string, Row | null>> {
+  const page = prepare<[number, string, string], ChangeRow>(raw, CHANGES_SINCE)
   const before = new Map<string, Row | null>()
   const pages = inPages(
     { revision: revision + 1, kind: '', name: '' },
@@ -158,12 +148,14 @@ async function changedSince(
   return before
 }
 
-function withPlaces(
-  raw: Database.Database,
+async function withPlaces(
+  raw: PlainSql,
   revision: number,
   resources: readonly StoredResource[],
-): StoredResource[] {
-  const rows = raw.prepare<[number], { kind: string; name: string } & SourceLine>(MADE_AT).all(revision)
+): Promise<StoredResource[]> {
+  const rows = await prepare<[number], { kind: string; name: string } & SourceLine>(raw, MADE_AT).all(
+    revision,
+  )
   const places = new Map(rows.map(({ kind, name, file, line }) => [`${kind}/${name}`, { file, line }]))
   return resources.map(resource => {
     const place = resource.place && places.get(resourceId(resource))
@@ -175,27 +167,40 @@ function withPlaces(
  * The oldest revision with a kept state: the one that was current when the retention period began, but at least
  * `leastBack` revisions back. Reads no more revisions than it advances.
  */
-export function statesToKeepFrom(
-  raw: Database.Database,
+export async function statesToKeepFrom(
+  raw: PlainSql,
   { keptSinceMs, leastBack }: StateRetention,
-): { readonly from: number; readonly isWorkLeft: boolean } {
-  const head = raw
-    .prepare<[], { revision: number; from: number }>('select revision, states_from as "from" from head')
-    .get() as { revision: number; from: number }
-  const younger = raw.prepare<[number, number], number>(FIRST_YOUNGER).pluck().get(head.from, keptSinceMs)
-  const current = (younger ?? head.revision + 1) - 1
+): Promise<{ readonly from: number; readonly isWorkLeft: boolean }> {
+  const head = await selectStatesFrom(raw)
+  const younger = await prepare<[number, number], { id: number }>(raw, FIRST_YOUNGER).get(
+    head.from,
+    keptSinceMs,
+  )
+  const current = (younger?.id ?? head.revision + 1) - 1
   const from = Math.max(head.from, Math.min(current, head.revision - leastBack))
-  const isWorkLeft = from > head.from || raw.prepare(ANY_OLDER).get(from) !== undefined
+  const isWorkLeft = from > head.from || (await prepare<[number]>(raw, ANY_OLDER).get(from)) !== undefined
   return { from, isWorkLeft }
+}
+
+async function selectStatesFrom(
+  raw: PlainSql,
+): Promise<{ readonly revision: number; readonly from: number }> {
+  const row = await prepare<[], { revision: number; from: number }>(
+    raw,
+    'select revision, states_from as "from" from head',
+  ).get()
+  return row ?? { revision: 0, from: 0 }
 }
 
 /**
  * Deletes changes that only older states need, at most `maxRows`. Runs in a transaction. Returns how many it deleted.
  * @param from of {@link statesToKeepFrom}.
  */
-export function dropStates(raw: Database.Database, from: number, maxRows: number): number {
-  raw.prepare('update head set states_from = ? where states_from < ?').run(from, from)
-  const { changes } = raw.prepare(DELETE_OLDER).run(from, maxRows)
-  raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
+export async function dropStates(raw: PlainSql, from: number, maxRows: number): Promise<number> {
+  await prepare<[number, number]>(raw, 'update head set states_from = ? where states_from < ?').run(
+    from,
+    from,
+  )
+  const { changes } = await prepare<[number, number]>(raw, DELETE_OLDER).run(from, maxRows)
   return changes
 }

@@ -1,7 +1,7 @@
-import type Database from 'better-sqlite3'
 import { SortedMergeCursor } from '../base/sorted-merge-cursor.ts'
 import { type CanonicalSpec, KIND_NAMES, type Kind } from '../schema/kinds.ts'
 import type { KeySecret, ServedResource, ServedState } from '../schema/state.ts'
+import { type PlainSql, prepare } from './engine.ts'
 import { inPages, PAGE_ROWS } from './pages.ts'
 import { compareResources } from './resources.ts'
 import { readResourcesAt } from './revision-changes.ts'
@@ -15,8 +15,8 @@ const OF_KIND = `select name, spec, created_at_ms, account from resources
  * `cross join` from left to right: in the other order it would sort all keys for each page.
  */
 const ACTIVE_SECRETS = `select id, key_name, digest, expires_at_ms from key_secrets
-  cross join resources on resources.kind = 'key' and resources.name = key_secrets.key_name
-  where id > ? and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?)
+  cross join resources
+  where resources.kind = 'key' and resources.name = key_secrets.key_name and id > ? and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ?)
   order by id limit ${PAGE_ROWS}`
 
 interface ResourceRow {
@@ -39,12 +39,8 @@ interface SecretRow {
  * @param before An earlier state. Objects of unchanged rows are reused, so that callers can recognize them, and the
  * garbage collector need not copy them.
  */
-export async function readServed(
-  raw: Database.Database,
-  nowMs: number,
-  before?: ServedState,
-): Promise<ServedState> {
-  const page = raw.prepare<[Kind, string], ResourceRow>(OF_KIND)
+export async function readServed(raw: PlainSql, nowMs: number, before?: ServedState): Promise<ServedState> {
+  const page = prepare<[Kind, string], ResourceRow>(raw, OF_KIND)
   const earlier = new SortedMergeCursor(before?.resources ?? [], compareResources)
   const resources: ServedResource[] = []
   for (const kind of KIND_NAMES) {
@@ -57,7 +53,7 @@ export async function readServed(
   }
   return {
     ...(await readManualState(raw, nowMs, before?.secrets)),
-    revision: readHead(raw).revision,
+    revision: (await readHead(raw)).revision,
     resources,
   }
 }
@@ -68,11 +64,7 @@ export async function readServed(
  * it was closed on purpose, and a suspension that it may have had ended with that revision.
  * @throws {CommandError} not_found
  */
-export async function readServedAt(
-  raw: Database.Database,
-  revision: number,
-  nowMs: number,
-): Promise<ServedState> {
+export async function readServedAt(raw: PlainSql, revision: number, nowMs: number): Promise<ServedState> {
   const stored = await readResourcesAt(raw, revision)
   const resources = stored.map(({ kind, name, spec, createdAtMs, account }) => ({
     kind,
@@ -102,51 +94,51 @@ export async function readServedAt(
 
 /** The keys of the newest revision, by account. */
 async function currentKeys(
-  raw: Database.Database,
+  raw: PlainSql,
 ): Promise<ReadonlyMap<string, { readonly name: string; readonly enabled: boolean }>> {
-  const page = raw.prepare<[string], { name: string; account: string | null; enabled: number | null }>(
-    `select name, account, json_extract(spec, '$.enabled') as enabled from resources
+  const page = prepare<[string], { name: string; account: string | null; enabled: number | string | null }>(
+    raw,
+    `select name, account, spec ->> 'enabled' as enabled from resources
      where kind = 'key' and name > ? order by name limit ${PAGE_ROWS}`,
   )
   const keys = new Map<string, { readonly name: string; readonly enabled: boolean }>()
   for await (const rows of inPages('', after => page.all(after), byName)) {
-    for (const { name, account, enabled } of rows) keys.set(account ?? name, { name, enabled: enabled !== 0 })
+    for (const { name, account, enabled } of rows)
+      keys.set(account ?? name, { name, enabled: enabled !== 0 && enabled !== 'false' })
   }
   return keys
 }
 
 const byName = ({ name }: { readonly name: string }): string => name
 
-export function readHead(raw: Database.Database): Head {
-  return raw.prepare<[], Head>('select revision, key_version as keyVersion from head').get() as Head
+export async function readHead(raw: PlainSql): Promise<Head> {
+  const head = await prepare<[], Head>(raw, 'select revision, key_version as "keyVersion" from head').get()
+  return head as Head
 }
 
 /** The manually changed part of the state. @param before the secrets of an earlier state */
 async function readManualState(
-  raw: Database.Database,
+  raw: PlainSql,
   nowMs: number,
   before: readonly KeySecret[] = [],
 ): Promise<Omit<ServedState, 'revision' | 'resources'>> {
   const secrets = await activeSecrets(raw, nowMs, before)
-  const suspendedKeys = raw
-    .prepare<[], string>('select key_name from key_suspensions order by key_name')
-    .pluck()
-    .all()
-  const kept = raw
-    .prepare<
-      [],
-      { id: string; bound_to: string; nonce: Uint8Array; sealed: Uint8Array; created_at_ms: number }
-    >('select id, bound_to, nonce, sealed, created_at_ms from stored_secrets order by bound_to')
-    .all()
-  const maintenance = raw
-    .prepare<[], { message: string | null; author: string | null; since_ms: number }>(
-      'select message, author, since_ms from maintenance',
-    )
-    .get()
+  const suspended = await prepare<[], { key_name: string }>(
+    raw,
+    'select key_name from key_suspensions order by key_name',
+  ).all()
+  const kept = await prepare<
+    [],
+    { id: string; bound_to: string; nonce: Uint8Array; sealed: Uint8Array; created_at_ms: number }
+  >(raw, 'select id, bound_to, nonce, sealed, created_at_ms from stored_secrets order by bound_to').all()
+  const maintenance = await prepare<[], { message: string | null; author: string | null; since_ms: number }>(
+    raw,
+    'select message, author, since_ms from maintenance',
+  ).get()
   return {
-    keyVersion: readHead(raw).keyVersion,
+    keyVersion: (await readHead(raw)).keyVersion,
     secrets,
-    suspendedKeys,
+    suspendedKeys: suspended.map(row => row.key_name),
     ...(kept.length > 0 && {
       kept: kept.map(({ id, bound_to: boundTo, nonce, sealed, created_at_ms: createdAtMs }) => ({
         id,
@@ -167,11 +159,11 @@ async function readManualState(
 }
 
 async function activeSecrets(
-  raw: Database.Database,
+  raw: PlainSql,
   nowMs: number,
   before: readonly KeySecret[],
 ): Promise<KeySecret[]> {
-  const page = raw.prepare<[number, number], SecretRow>(ACTIVE_SECRETS)
+  const page = prepare<[number, number], SecretRow>(raw, ACTIVE_SECRETS)
   const earlier = new SortedMergeCursor(before, compareSecrets)
   const secrets: KeySecret[] = []
   const pages = inPages(

@@ -62,14 +62,8 @@ export function immediately<T>(session: Session, work: (db: Kysely<Tables>) => P
 }
 
 /** The same without Kysely. */
-export function writeBare(session: Session, work: () => void): Promise<void> {
-  return session.inTurn(() =>
-    inTransaction(
-      session,
-      () => lock(session),
-      async () => work(),
-    ),
-  )
+export function writeBare<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  return session.inTurn(() => inTransaction(session, () => lock(session), work))
 }
 
 /**

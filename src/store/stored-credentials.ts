@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { CommandError } from '../base/catalogue/command.ts'
-import type { Resource } from '../schema/kinds.ts'
+import { decode, type Resource } from '../schema/kinds.ts'
 import { addressOf } from '../schema/node.ts'
 import { type StoredCredential, storedCredential, storedFor } from '../schema/stored-credential.ts'
 import type { Tables } from './tables.ts'
@@ -58,13 +58,13 @@ interface Use {
 }
 
 function useOf({ kind, name, spec }: Resource): Use | undefined {
-  const { upstream_key: reference, base_url } = spec
-  if (kind !== 'endpoint' || !storedCredential.safeParse(reference).success) return undefined
-  const url = addressOf({ base_url: typeof base_url === 'string' ? base_url : undefined })
+  if (kind !== 'endpoint' || !storedCredential.safeParse(spec['upstream_key']).success) return undefined
+  const { base_url, nodes } = decode('endpoint', spec)
+  const destination = nodes ? 'its nodes' : new URL(addressOf({ base_url })).origin
   return {
     owner: `endpoint/${name}`,
-    boundTo: storedFor(name, url),
-    sentence: `endpoint ${name}: no credential is stored for ${new URL(url).origin}`,
+    boundTo: storedFor(name, { base_url, nodes }),
+    sentence: `endpoint ${name}: no credential is stored for ${destination}`,
   }
 }
 

@@ -43,6 +43,7 @@ export interface Tables {
   stored_responses: StoredResponsesTable
   ledger_head: LedgerHeadTable
   journal: JournalTable
+  scopes: ScopesTable
 }
 
 /** An amount of money. Cast it to text to select it: a number of JavaScript would lose digits. */
@@ -212,7 +213,7 @@ interface AdjustmentsTable {
   author: string | null
 }
 
-/** Names of keys, tenants, publications and endpoints (accounts), reasons, paths, outcomes and error codes. */
+/** Names of keys, tenants, publications and endpoints (accounts), nodes, reasons, paths, outcomes and error codes. */
 interface LedgerNamesTable {
   id: Generated<number>
   name: string
@@ -327,6 +328,7 @@ export interface CallLogsTable {
   reason: string | null
   /** JSON: a list of texts. */
   failed_attempts: string | null
+  node_id: number | null
 }
 
 /** A page of ids of the call log, see `LogPages`. */
@@ -357,6 +359,14 @@ export interface RejectedCallsTable {
   message: string
   reason: string | null
   count: number
+}
+
+/** What the grantor has leased of a limit: the columns that a debit needs. Amounts are decimal text. */
+interface ScopesTable {
+  owner: string
+  limit_name: string
+  leased: string
+  wanted: string
 }
 
 interface JournalTable {
@@ -455,6 +465,8 @@ export interface AuditTable {
   target: string | null
   revision: number | null
   request_id: string | null
+  /** Of a rejection. */
+  reason: string | null
 }
 
 /** Credentials that were set over REST, sealed with a key that is not in the database. */

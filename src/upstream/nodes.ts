@@ -63,7 +63,7 @@ export function declaredNodes({ nodes }: Pick<Snapshot, 'nodes'>): NodeDirectory
 }
 
 /** Whether an endpoint may use a node. */
-function fits({ labels, names, engine }: NodeChoice, node: ConnectedNode | NodeEntry): boolean {
+export function choosesNode({ labels, names, engine }: NodeChoice, node: ConnectedNode | NodeEntry): boolean {
   if (names && !names.has(node.name)) return false
   if (node.engines && !node.engines.has(engine)) return false
   return labels.every(([label, value]) => node.labels.get(label) === value)
@@ -99,7 +99,7 @@ export class NodeTargets {
     if (known) return known
     const { endpoint } = target
     const choice = endpoint.nodes
-    const fitting = choice ? this.nodes.all.filter(node => fits(choice, node)) : []
+    const fitting = choice ? this.nodes.all.filter(node => choosesNode(choice, node)) : []
     const targets =
       fitting.length === 0
         ? [target]

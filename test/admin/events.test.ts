@@ -48,6 +48,14 @@ async function next({ clock }: ControlScene, events: AsyncGenerator<Event>, name
   }
 }
 
+/** Five seconds of the test pass, with time for what is due in them. */
+async function passes({ clock }: ControlScene): Promise<void> {
+  for (let step = 0; step < 10; step++) {
+    clock.advance(500)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
 test('events begin with the revision, and have each change with its audit line', async () => {
   const { scene, as } = await setUp()
   const { answer, events } = await watch(scene, as)
@@ -63,6 +71,27 @@ test('events begin with the revision, and have each change with its audit line',
   // No revision, but the console shows it.
   await scene.call('issue_key', { as, params: { name: 'k' } })
   expect(await next(scene, events, 'changed')).toMatchObject({ changes: [{ action: 'issue_key' }] })
+})
+
+test('a tenant sees that its own keys, itself and its wallet changed, and nothing of others', async () => {
+  const { scene, as } = await setUp()
+  await scene.addUser('tom', 'tenant', 'acme')
+  const { events } = await watch(scene, await scene.logIn('tom'))
+  expect((await events.next()).value).toMatchObject({ event: 'status' })
+  const create = (name: string, tenant: string) =>
+    scene.call('create_key', { as, body: { name, kind: 'tenant', tenant } })
+  await create('of-theirs', 'other')
+  await scene.call('issue_key', { as, params: { name: 'of-theirs' } })
+  await passes(scene)
+  const { body } = await create('of-mine', 'acme')
+  // The first event is about the own key: there was none about the others.
+  const first = await next(scene, events, 'changed')
+  expect(first).toEqual({ event: 'changed', revision: body['updated_revision'], changes: [] })
+  await scene.call('issue_key', { as, params: { name: 'of-mine' } })
+  expect(await next(scene, events, 'changed')).toMatchObject({ changes: [] })
+  const credit = { params: { name: 'acme' }, body: { amount: '5', reference: 'invoice 1' } }
+  expect((await scene.call('credit_wallet', { as, ...credit })).status).toBe(200)
+  expect(await next(scene, events, 'changed')).toMatchObject({ changes: [] })
 })
 
 test('a log-in of another user is no event', async () => {

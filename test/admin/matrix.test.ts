@@ -33,6 +33,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'call_playground',
   'get_usage',
   'list_calls',
+  'watch_events',
 ]
 
 test('the table gives tenants what this test says, and nobody else anything without a session', () => {

@@ -14,8 +14,10 @@ import { MasterKey } from '../../src/store/master-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/types.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
+import { storeDatabase } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
+import { TEST_ENGINE } from '../support/test-engine.ts'
 import type { WhenOver } from '../support/when-over.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -113,7 +115,8 @@ function rowOf({ endpoint, models: [model = ''] }: ProbeOrder, verdict: ProbeVer
 export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
   const clock = options.clock ?? testClock()
   const folder = tempDir(whenOver)
-  const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })
+  const url = TEST_ENGINE === 'postgres' ? (await storeDatabase(whenOver)).url : 'sqlite:gw.db'
+  const store = await openStore(url, { mode: 'create', clock, folder: folder.path })
   const log: Record<string, unknown>[] = []
   const probed: ProbeOrder[] = []
   const hasher = options.hasher ?? new PasswordHasher(HASHER)
@@ -152,6 +155,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
       endpointHealth: async () =>
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
+      nodeActivity: async () => ({ nodes: [], endpoints: [] }),
       explainHere: async () => undefined,
       signal: new AbortController().signal,
       publicUrl: options.publicUrl,

@@ -48,6 +48,23 @@ test('a revision is shown with its changes', async () => {
   expect((await call('get_revision', { as, params: { id: '7' } })).status).toBe(404)
 })
 
+test('a revision is compared with any other one', async () => {
+  const changes = async (id: string, since: string) =>
+    (await call('get_revision', { as, params: { id }, query: { since } })).body
+  const forward = await changes('3', '1')
+  expect(forward).toMatchObject({ id: 3, since: 1 })
+  const named = ({ changes: all }: typeof forward) =>
+    (all as readonly Record<string, string>[]).map(({ action, kind, name }) => `${action} ${kind} ${name}`)
+  expect(named(forward)).toContain('create publication soon')
+  expect(named(forward).length).toBeGreaterThan(1)
+  // Backwards each is the opposite.
+  expect(named(await changes('1', '3'))).toEqual(
+    expect.arrayContaining(named(forward).map(line => line.replace('create', 'delete'))),
+  )
+  const unknown = await call('get_revision', { as, params: { id: '3' }, query: { since: '7' } })
+  expect(unknown.status).toBe(404)
+})
+
 test('a rollback shows its plan, and is rejected if the store has moved on since', async () => {
   const planned = await call('roll_back', { as, body: { revision: 2, dry_run: true } })
   expect(planned.body).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseListen } from '../../src/cli/addresses.ts'
+import { listenAddress, parseListen } from '../../src/cli/addresses.ts'
 
 describe('an address to listen on', () => {
   it.each([
@@ -22,4 +22,30 @@ describe('an address to listen on', () => {
   ])('rejects %j as wrong usage', text => {
     expect(() => parseListen(text)).toThrow(expect.objectContaining({ code: 'usage' }) as Error)
   })
+})
+
+describe('a socket that systemd has opened', () => {
+  const environment = { LISTEN_PID: '42', LISTEN_FDS: '2', LISTEN_FDNAMES: 'gateway:control' }
+  it.each([
+    ['systemd', 3],
+    ['systemd:gateway', 3],
+    ['systemd:control', 4],
+  ])('%s', (text, fd) =>
+    expect(listenAddress(text, { environment, pid: 42 })).toEqual({ host: text, port: 0, fd }),
+  )
+
+  it.each([
+    ['an unknown name', 'systemd:other', 42, 'systemd has opened gateway, control'],
+    ['those of another process', 'systemd', 43, 'no socket for this process'],
+  ])('%s', (_what, text, pid, reason) =>
+    expect(() => listenAddress(text, { environment, pid })).toThrow(
+      expect.objectContaining({ code: 'usage', message: expect.stringContaining(reason) }) as Error,
+    ),
+  )
+
+  it('a host that begins like it is an address', () =>
+    expect(listenAddress('systemd.example:80', { environment, pid: 42 })).toEqual({
+      host: 'systemd.example',
+      port: 80,
+    }))
 })

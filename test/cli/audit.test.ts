@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { OPERATION_IDS } from '../../src/schema/api/operations.ts'
 import { openStore } from '../../src/store/open.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 
@@ -70,7 +71,11 @@ test('each command that changes something leaves a line: who, what, and the revi
   for (const asking of ['keys list', 'export', 'diff', 'apply --yes', 'wallet show acme', 'history'])
     await gw(asking.split(' '), world)
   const clock = systemClock
-  const store = await openStore('sqlite:data/gw.db', { mode: 'read', clock, folder: folder.path })
+  const store = await openStore(await storeOfFolder(folder.path), {
+    mode: 'read',
+    clock,
+    folder: folder.path,
+  })
   onTestFinished(() => store.close())
   const lines = (await store.users.audit({ limit: 500 })).toReversed()
   const expected = DEEDS.flatMap(([, , ...deeds]) => deeds)

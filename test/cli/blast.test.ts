@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { radiusToText } from '../../src/cli/output/blast-text.ts'
+import { styled } from '../../src/cli/output/style.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { billed, NOON_MS, write } from './traffic.ts'
@@ -76,4 +78,23 @@ describe('the blast radius of a plan', () => {
     )
     expect(stderr).toContain('Apply these changes? [y/N]')
   })
+})
+
+it('tells which nodes an endpoint gets and loses', () => {
+  const loses = ['gpu-5', 'gpu-6', 'gpu-7', 'gpu-8', 'gpu-9'].map((node, at) => ({
+    node,
+    requests: at * 602,
+  }))
+  const nodes = [
+    { endpoint: 'alone', matches: [], gains: [], loses: [] },
+    { endpoint: 'qwen', matches: ['gpu-1', 'gpu-2'], gains: ['gpu-2'], loses: loses.slice(0, 3) },
+    { endpoint: 'small', matches: ['gpu-1'], gains: [], loses },
+  ]
+  const none = { access: [], brokenKeys: 0, unserved: [], paths: [], prices: [], limits: [], endings: [] }
+  const text = radiusToText({ ...none, nodes, currency: '', atMs: 0 }, styled(false))
+  expect(text.split('\n').slice(1)).toEqual([
+    '    endpoint alone matches no connected node',
+    '    endpoint qwen matches 2 nodes now (gpu-1, gpu-2); loses gpu-5: no request in the last 24 h, gpu-6: 602 requests in the last 24 h, gpu-7: 1204 requests in the last 24 h; gains gpu-2',
+    '    endpoint small matches 1 node now (gpu-1); loses gpu-5: no request in the last 24 h, gpu-6: 602 requests in the last 24 h, gpu-7: 1204 requests in the last 24 h; and 2 more',
+  ])
 })

@@ -45,7 +45,7 @@ describe('bash', () => {
     ['gw diff --format=js', ['json']],
     ['gw usage --by da', ['day']],
     ['gw --store sqlite:x keys iss', ['issue']],
-    ['gw completion names ', ['keys', 'models', 'endpoints', 'tenants', 'revisions', 'fields']],
+    ['gw completion names ', ['keys', 'models', 'endpoints', 'nodes', 'tenants', 'revisions', 'fields']],
     ['gw -c gw.y', ['gw.yaml']],
     ['gw wallet nothing-such', []],
   ])('completes `%s`', (line, words) => {

@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { makeProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/store/open.ts'
 import { joinedNode } from '../support/joined-node.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw, type World } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
@@ -90,6 +91,9 @@ const WAYS: Readonly<Record<string, Way>> = {
   top: { works: 'top --count 1 --interval 100ms', fails: `top ${NOWHERE}` },
   backup: { works: 'backup copy.db', fails: `backup copy.db ${NOWHERE}` },
   restore: { works: `restore data/gw.db --store sqlite:./other.db`, fails: 'restore none.db' },
+  // To do its work it takes a server: test/cli/store-copy.proof.ts.
+  'store copy': { works: 'store copy --help', fails: 'store copy sqlite:a.db sqlite:b.db' },
+  migrate: { works: 'migrate', fails: 'migrate --store sqlite:gw.yaml' },
   'maintenance on': { works: 'maintenance on', fails: `maintenance on ${NOWHERE}` },
   'maintenance off': { works: 'maintenance off', fails: `maintenance off ${NOWHERE}` },
   'maintenance status': { works: 'maintenance status', fails: `maintenance status ${NOWHERE}` },
@@ -115,7 +119,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'nodes drain': { works: 'nodes drain gpu-7', fails: 'nodes drain none' },
   'nodes uncordon': { works: 'nodes uncordon gpu-7', fails: 'nodes uncordon none' },
   'nodes revoke': { works: 'nodes revoke gpu-7', fails: 'nodes revoke none' },
-  // To do their work they take a gateway: test/cli/node.test.ts.
+  // To do their work they take a gateway: test/cli/node.proof.ts.
   'node join': {
     works: 'node join --help',
     fails: 'node join --state node.json --engine http://127.0.0.1:9',
@@ -172,7 +176,11 @@ beforeAll(async () => {
   const world = { cwd: template.path, clock }
   expect((await gw(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   expect((await gw(['keys', 'create', 'spare', '--tenant', 'blue', '--issue'], world)).exit).toBe(0)
-  const store = await openStore('sqlite:data/gw.db', { mode: 'write', clock, folder: template.path })
+  const store = await openStore(await storeOfFolder(template.path), {
+    mode: 'write',
+    clock,
+    folder: template.path,
+  })
   for (const name of ['ada', 'eve'])
     await store.users.createUser({ name, role: 'admin', passwordHash: 'none that fits' })
   const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const

@@ -5,7 +5,9 @@ import type { Clock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import type { Sink, Source } from '../../src/cli/io.ts'
 import { run } from '../../src/cli/main.ts'
+import { databaseOf } from '../support/postgres.ts'
 import { testClock } from '../support/test-clock.ts'
+import { TEST_ENGINE } from '../support/test-engine.ts'
 
 export interface World {
   /** Where the command runs; the paths of `-c` start from here. */
@@ -60,7 +62,7 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
       stdout,
       stderr,
       stdin,
-      environment: world.environment ?? {},
+      environment: await environmentOf(world),
       cwd: world.cwd,
       clock: world.clock ?? testClock(),
       random: systemRandom,
@@ -71,6 +73,12 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
   } finally {
     stdin.destroy()
   }
+}
+
+/** In `npm run postgres` each folder has a database of its own. */
+async function environmentOf({ cwd, environment = {} }: World): Promise<Readonly<Record<string, string>>> {
+  if (TEST_ENGINE !== 'postgres' || environment['GW_STORE']) return environment
+  return { GW_STORE: await databaseOf(cwd), ...environment }
 }
 
 class Capture extends Writable implements Sink {

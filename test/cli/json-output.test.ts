@@ -46,6 +46,7 @@ why --key app
 why --model chat
 status
 restart
+migrate
 maintenance on
 maintenance status
 maintenance off
@@ -91,6 +92,7 @@ const ELSEWHERE = [
   'login',
   'logout',
   'restore',
+  'store copy',
   'users disable',
   'users enable',
   'users reset-password',

@@ -50,6 +50,11 @@ const PAIRS: readonly Pair[] = [
     id: 'get_revision',
     sent: async scene => ({ params: { id: String(await head(scene)) } }),
   },
+  {
+    words: async scene => `show ${await head(scene)} --since 1`,
+    id: 'get_revision',
+    sent: async scene => ({ params: { id: String(await head(scene)) }, query: { since: '1' } }),
+  },
   { words: 'diff -c -', stdin: YAML, id: 'plan_config', sent: { body: { yaml: YAML } } },
   { words: 'validate -c -', stdin: YAML, id: 'validate_config', sent: { body: { yaml: YAML } } },
   {
@@ -161,6 +166,11 @@ const PAIRS: readonly Pair[] = [
     sent: { ...ACME, query: { limit: '1' } },
   },
   { words: 'usage --by key', id: 'get_usage', sent: { query: { by: 'key' } } },
+  {
+    words: 'usage --by key --split model',
+    id: 'get_usage',
+    sent: { query: { by: 'key', split: 'model' } },
+  },
   {
     words: 'usage --by day --since 2026-01-10 --tenant acme',
     id: 'get_usage',

@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
@@ -208,7 +209,7 @@ describe('--adopt', () => {
 
 describe('gw apply --wait', () => {
   const report = async (more: object) => {
-    const store = await openStore('sqlite:data/gw.db', { mode: 'write', clock, folder: dir.path })
+    const store = await openStore(await storeOfFolder(dir.path), { mode: 'write', clock, folder: dir.path })
     await store.reportGateway({
       id: 'a',
       pid: 7,

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { billed, NOON_MS, write } from './traffic.ts'
@@ -27,7 +28,7 @@ const apply = async (yaml: string) => {
   return applied
 }
 const opened = async () => {
-  const store = await openStore(`sqlite:${dir.at('data/gw.db')}`, { mode: 'write', clock: systemClock })
+  const store = await openStore(await storeOfFolder(dir.path), { mode: 'write', clock: systemClock })
   onTestFinished(() => store.close())
   return store
 }

@@ -6,7 +6,11 @@ import { EXAMPLE_CONFIG } from '../support/whole-gateway.ts'
 import { gw } from './in-process.ts'
 
 const TREE = `version: 1
+nodes:
+  gpu-1: { labels: { pool: a } }
+  gpu-2: { labels: { pool: a }, engines: [vllm] }
 endpoints:
+  qwen: { protocol: openai, served_model: qwen, nodes: { labels: { pool: a }, engine: vllm } }
   openai: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: gpt }
   azure: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: gpt }
   spare: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: gpt }
@@ -17,6 +21,7 @@ publications:
     bindings: [{ endpoint: openai, weight: 3 }, { endpoint: azure }, { endpoint: spare, priority: 1 }]
   voice: { price: { per_second: "0.001", per_character: "0.000555", per_image: "0.4" }, bindings: [{ endpoint: openai }] }
   sonnet: { bindings: [{ endpoint: claude }] }
+  qwen: { bindings: [{ endpoint: qwen }, { endpoint: spare, priority: 1 }] }
 tenants:
   blue: { limits: { tpm: 5000 } }
   empty: {}
@@ -58,6 +63,20 @@ describe('a test of a configuration holds or fails:', () => {
     ['{ key: web, may_call: sonnet, at: 2026-06-01T00:00:00Z }', '401 invalid_api_key'],
     ['{ key: web, may_call: sonnet, path: /v1/chat/completions }', '404 wrong_protocol'],
     ['{ model: chat, routes_to: [openai, azure, spare] }', undefined],
+    ['{ model: qwen, routes_to: [qwen, spare] }', undefined],
+    ['{ model: qwen, routes_to: [qwen on gpu-2, qwen on gpu-1, spare] }', undefined],
+    ['{ model: qwen, nodes: { gpu-2: {} }, routes_to: [qwen on gpu-2, spare] }', undefined],
+    ['{ model: qwen, nodes: {}, routes_to: [spare] }', undefined],
+    ['{ model: qwen, nodes: { gpu-1: { draining: true } }, routes_to: [qwen, spare] }', 'routes to spare'],
+    [
+      '{ model: qwen, nodes: { gpu-1: { engines: [tgi] }, gpu-2: {} }, routes_to: [qwen on gpu-2, spare] }',
+      undefined,
+    ],
+    [
+      '{ model: qwen, nodes: { gpu-7: { labels: { pool: a } } }, routes_to: [qwen, spare] }',
+      'there is no node gpu-7',
+    ],
+    ['{ model: qwen, routes_to: [qwen on gpu-3, spare] }', 'there is no node gpu-3'],
     ['{ model: chat, routes_to: [azure, openai, spare] }', undefined],
     ['{ model: chat, routes_to: [spare, openai, azure] }', 'routes to azure or openai, then spare'],
     ['{ model: chat, routes_to: [openai, azure] }', 'routes to azure or openai, then spare'],

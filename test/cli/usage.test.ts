@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { makeProgram } from '../../src/cli/program.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 
@@ -70,6 +71,15 @@ describe('--version', () => {
     expect(JSON.parse((await run(['-V', '--format=json'])).stdout)).toEqual({
       version: expect.stringMatching(/^\d+\./),
     })
+  })
+
+  it('loads no command, which would take half a second', async () => {
+    const commandsFor = async (...words: readonly string[]) => {
+      const program = await makeProgram(() => async () => undefined, { out: '', err: '' }, undefined, words)
+      return program.commands.map(command => command.name())
+    }
+    expect(await commandsFor('--version')).toEqual([])
+    expect(await commandsFor('logs', '--version')).toEqual(['logs'])
   })
 })
 

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { keyDigest } from '../../src/base/api-key.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw, type World } from './in-process.ts'
 
@@ -17,7 +18,7 @@ async function setUp() {
     gw(words.split(' '), { cwd: folder.path, environment: { USER: 'ann' }, ...more })
   expect((await run('apply --yes')).exit).toBe(0)
   const users = async () => {
-    const store = await openStore('sqlite:data/gw.db', {
+    const store = await openStore(await storeOfFolder(folder.path), {
       mode: 'read',
       clock: systemClock,
       folder: folder.path,

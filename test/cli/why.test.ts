@@ -41,6 +41,21 @@ keys:
   buyer: { kind: tenant, tenant: paid }
 `
 
+const ON_NODES = `version: 1
+nodes:
+  gpu-1: { labels: { pool: a } }
+  gpu-2: { labels: { pool: a } }
+  gpu-3: { labels: { pool: c } }
+endpoints:
+  qwen: { protocol: openai, served_model: qwen, nodes: { labels: { pool: a }, engine: vllm }, max_concurrency_per_node: 8 }
+  lost: { protocol: openai, served_model: lost, nodes: { labels: { pool: b }, engine: vllm } }
+publications:
+  qwen: { price: { input: "1" }, bindings: [{ endpoint: qwen }] }
+  lost: { price: { input: "1" }, bindings: [{ endpoint: lost }] }
+keys:
+  app: { kind: platform }
+`
+
 let dir: TempDir
 let clock: TestClock
 const run = (line: string, world: Partial<Parameters<typeof gw>[1]> = {}) =>
@@ -237,4 +252,10 @@ describe('gw why of a store', () => {
     expect(exit).toBe(4)
     expect(stderr).toContain('Did you mean app?')
   })
+})
+
+it.each(['qwen', 'lost'])('a model on nodes has a check of them: %s', async model => {
+  dir.write('nodes.yaml', ON_NODES)
+  const { stdout } = await run(`why --key app --model ${model} -c nodes.yaml`)
+  await expect(stdout).toMatchFileSnapshot(`golden/why-nodes-${model}.txt`)
 })

@@ -1,10 +1,9 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { connect } from 'node:net'
-import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { gwProcess, startGw } from '../cli/process.ts'
 import { freePort } from '../support/free-port.ts'
+import { hasNamespaces, networkNamespace } from '../support/network-namespace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /**
@@ -13,9 +12,6 @@ import { tempDir } from '../support/temp-dir.ts'
  */
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 const APP_KEY = 'sk-a-secret-of-their-own-0123456789'
-const NAME = `gw${process.pid % 10_000}`
-const [OUTSIDE, INSIDE] = [`${NAME}a`, `${NAME}b`]
-const SUBNET = `10.213.${process.pid % 250}`
 const FILE = `version: 1
 nodes: { gpu-1: {} }
 endpoints:
@@ -24,46 +20,14 @@ publications: { m: { price: { input: 1, output: 1 }, bindings: [{ endpoint: m }]
 keys: { app: { kind: platform, secret: { env: APP_KEY } } }
 `
 
-const ip = (...words: string[]) => void execFileSync('ip', words, { stdio: 'pipe' })
-const inside = (...words: string[]) => ip('netns', 'exec', NAME, 'ip', ...words)
-
-/** Packets to the other side go to an address that no interface has. */
-function swallow(isOn: boolean): void {
-  const to = isOn ? 'replace' : 'del'
-  const where = (host: number, dev: string) => [
-    'neigh',
-    to,
-    `${SUBNET}.${host}`,
-    ...(isOn ? ['lladdr', '02:00:00:00:00:99', 'nud', 'permanent'] : []),
-    'dev',
-    dev,
-  ]
-  ip(...where(2, OUTSIDE))
-  inside(...where(1, INSIDE))
-}
-
-const hasNamespaces =
-  process.platform === 'linux' &&
-  process.getuid?.() === 0 &&
-  spawnSync('ip', ['netns', 'add', `${NAME}p`]).status === 0 &&
-  spawnSync('ip', ['netns', 'del', `${NAME}p`]).status === 0
-
 it.runIf(hasNamespaces)(
   'a node behind a network that swallows everything gets no calls after 15 s, its calls end after 30 s, and it comes back',
   async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', FILE)
-    ip('netns', 'add', NAME)
-    onTestFinished(() => ip('netns', 'del', NAME))
-    ip('link', 'add', OUTSIDE, 'type', 'veth', 'peer', 'name', INSIDE, 'netns', NAME)
-    ip('addr', 'add', `${SUBNET}.1/24`, 'dev', OUTSIDE)
-    ip('link', 'set', OUTSIDE, 'up')
-    inside('addr', 'add', `${SUBNET}.2/24`, 'dev', INSIDE)
-    inside('link', 'set', INSIDE, 'up')
-    inside('link', 'set', 'lo', 'up')
-
+    const network = networkNamespace(onTestFinished)
     const [port, nodePort] = [await freePort(), await freePort()]
-    const listen = ['--listen', `127.0.0.1:${port}`, '--node-listen', `${SUBNET}.1:${nodePort}`]
+    const listen = ['--listen', `127.0.0.1:${port}`, '--node-listen', `${network.outsideAddress}:${nodePort}`]
     const world = { cwd: dir.path, stdin: '', environment: { APP_KEY } }
     const { child } = startGw(['serve', '-c', 'gw.yaml', '--gateway-only', ...listen], world)
     onTestFinished(() => void child.kill('SIGKILL'))
@@ -71,17 +35,11 @@ it.runIf(hasNamespaces)(
       child.stdout.on('data', (bytes: Buffer) => bytes.toString().includes('serving revision') && resolve())
     })
     const { stdout: token } = await gwProcess(['nodes', 'token', 'gpu-1'], { cwd: dir.path })
-    const start = (words: string, environment: Readonly<Record<string, string>> = {}) => {
-      const behind = spawn('ip', ['netns', 'exec', NAME, process.execPath, GW, ...words.split(' ')], {
-        cwd: dir.path,
-        env: { PATH: process.env['PATH'], HOME: dir.path, ...environment },
-        stdio: 'ignore',
-      })
-      onTestFinished(() => void behind.kill('SIGKILL'))
-    }
+    const start = (words: string, environment: Readonly<Record<string, string>> = {}) =>
+      network.run([GW, ...words.split(' ')], dir.path, environment)
     start('demo-upstream --listen 127.0.0.1:9101')
     start(
-      `node join --server http://${SUBNET}.1:${nodePort} --allow-plaintext --name gpu-1 --engine demo=http://127.0.0.1:9101 --state node.json`,
+      `node join --server http://${network.outsideAddress}:${nodePort} --allow-plaintext --name gpu-1 --engine demo=http://127.0.0.1:9101 --state node.json`,
       { GW_JOIN_TOKEN: token.trim() },
     )
     const call = (content: string, more: object = {}, signal?: AbortSignal) =>
@@ -99,7 +57,7 @@ it.runIf(hasNamespaces)(
     }
     await expect.poll(status, { timeout: 30_000, interval: 500 }).toBe(200)
     // Nothing leads to the engine but the connection of the node.
-    const direct = connect({ host: `${SUBNET}.2`, port: 9101 })
+    const direct = connect({ host: network.address, port: 9101 })
     expect(await new Promise(resolve => direct.on('error', resolve).on('connect', resolve))).toMatchObject({
       code: 'ECONNREFUSED',
     })
@@ -107,7 +65,7 @@ it.runIf(hasNamespaces)(
     const stream = await call('word '.repeat(20_000), { stream: true })
     const reader = stream.body?.getReader()
     await reader?.read()
-    swallow(true)
+    network.swallow(true)
     const startedMs = performance.now()
     const seconds = () => (performance.now() - startedMs) / 1_000
     await expect.poll(status, { timeout: 30_000, interval: 250 }).toBe(503)
@@ -128,7 +86,7 @@ it.runIf(hasNamespaces)(
     expect(rest).toContain('"error"')
     expect(rest).not.toContain('[DONE]')
 
-    swallow(false)
+    network.swallow(false)
     await expect.poll(status, { timeout: 60_000, interval: 500 }).toBe(200)
     console.log(`back after ${seconds().toFixed(1)} s`)
   },

@@ -65,14 +65,3 @@ export function call(url: string, options: CallOptions): Promise<Seen> {
     req.end(body)
   })
 }
-
-/** A small generator of chance from a seed (mulberry32), so that a run that fails can be run again. */
-export function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

@@ -13,9 +13,9 @@ import { openStore } from '../../src/store/open.ts'
 import { WORKER_URL } from '../store/ledger/opened.ts'
 import { json, sse } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { seeded } from '../support/seeded.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
-import { seeded } from './clients.ts'
 import { EVENTS, PATH, SECRET, USAGE } from './scene.ts'
 
 const CALLS = Number(process.env['GW_CALLS'] ?? 120)

@@ -6,7 +6,7 @@ import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-ups
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import type { Seen } from './clients.ts'
 
-const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+export const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 export const SECRET = 'sk-a-secret-of-their-own-0123456789'
 /** Secrets of further keys. */
 export const OTHER_KEYS = Object.fromEntries(
@@ -32,6 +32,8 @@ export interface Scene {
   /** Of the database. */
   readonly path: string
   readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
+  /** Runs a command on the store. */
+  readonly run: (argv: readonly string[]) => ReturnType<typeof gw>
 }
 
 const ONE_MODEL = (upstreamUrl: string): string => `
@@ -42,12 +44,17 @@ tenants: { acme: {} }
 keys: { app: { kind: tenant, tenant: acme, secret: { env: APP_KEY }, quota: 9000000000000 } }
 `
 
-/** @param config Of an upstream's URL; its key has the secret {@link SECRET} in `APP_KEY`. */
-export async function scene(config = ONE_MODEL): Promise<Scene> {
+/**
+ * @param config Of an upstream's URL; its key has the secret {@link SECRET} in `APP_KEY`.
+ * @param storeUrl Absent: a file.
+ */
+export async function scene(config = ONE_MODEL, storeUrl?: string): Promise<Scene> {
   const dir = tempDir(onTestFinished)
   const upstream = await scriptedUpstream(onTestFinished)
   dir.write('gw.yaml', config(upstream.url))
-  expect(await gw(dir, ['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
+  const store = storeUrl === undefined ? [] : ['--store', storeUrl]
+  const run = (argv: readonly string[]) => gw(dir, [...argv, ...store])
+  expect(await run(['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
   const serve = async (...flags: string[]) => {
     const child = start(dir, [
       'serve',
@@ -56,13 +63,14 @@ export async function scene(config = ONE_MODEL): Promise<Scene> {
       '127.0.0.1:0',
       '--log-level',
       'error',
+      ...store,
       ...flags,
     ])
     const line = await said(child, 'Gateway on ')
     await said(child, 'Serving revision')
     return { child, url: line.slice('Gateway on '.length) }
   }
-  return { dir, upstream, path: dir.at('data/gw.db'), serve }
+  return { dir, upstream, path: dir.at('data/gw.db'), serve, run }
 }
 
 export function start(dir: TempDir, argv: readonly string[]): ChildProcess {
@@ -88,6 +96,11 @@ export async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit:
 
 const heard = new WeakMap<ChildProcess, { text: string; look: Set<() => void> }>()
 
+/** Everything on stderr, since {@link said} was asked for. */
+export function textOf(child: ChildProcess): string {
+  return heard.get(child)?.text ?? ''
+}
+
 /** The first line on stderr that begins like this, whenever it came. */
 export function said(child: ChildProcess, start: string): Promise<string> {
   let ears = heard.get(child)
@@ -112,7 +125,9 @@ export function said(child: ChildProcess, start: string): Promise<string> {
       look.delete(search)
       resolve(line)
     }
-    child.once('exit', () => reject(new Error(`ended without "${start}": ${heard.get(child)?.text}`)))
+    child.once('exit', (code, signal) =>
+      reject(new Error(`ended (${code ?? signal}) without "${start}": ${heard.get(child)?.text}`)),
+    )
     look.add(search)
     search()
   })

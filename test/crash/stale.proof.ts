@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { CHAT, post } from '../gateway/calls.ts'
 import { bareUpstream } from '../support/bare-upstream.ts'
 import { testGateway } from '../support/gateway.ts'
-import { seeded } from './clients.ts'
+import { seeded } from '../support/seeded.ts'
 
 const REQUESTS = Number(process.env['GW_STALE'] ?? 500)
 const SEED = Number(process.env['GW_SEED'] ?? Date.now() % 1_000_000)

@@ -1,11 +1,30 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { MIGRATIONS } from '../../src/store/migrations/list.ts'
 import { json, sse } from '../support/answers.ts'
-import { call, seeded } from './clients.ts'
-import { EVENTS, EXACT_NANO, gw, isComplete, PATH, SECRET, scene, USAGE } from './scene.ts'
+import { seeded } from '../support/seeded.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { call } from './clients.ts'
+import {
+  EVENTS,
+  EXACT_NANO,
+  GW,
+  gw,
+  isComplete,
+  OTHER_KEYS,
+  PATH,
+  type Scene,
+  SECRET,
+  said,
+  scene,
+  USAGE,
+} from './scene.ts'
 import { numberedBody, readBooks } from './served.ts'
 
 const RESTARTS = Number(process.env['GW_RESTARTS'] ?? 4)
@@ -35,9 +54,113 @@ async function replaced(path: string, before: readonly string[], workers = WORKE
   }
 }
 
+/** The command behind an address; ended by SIGTERM to its process. */
+interface Served {
+  readonly url: string
+  /** Of the supervisor, or the only gateway. */
+  readonly pid: () => number
+  /** Resolves with its exit code. */
+  readonly ended: Promise<unknown>
+}
+
+type Start = (scene: Scene, workers: number) => Promise<Served>
+
+const SERVE = ['serve', '--gateway-only', '--log-level', 'error']
+
+const startWorkers: Start = async ({ serve }, workers) => {
+  const { child, url } = await serve('--workers', String(workers))
+  return { url, pid: () => child.pid ?? 0, ended: once(child, 'exit').then(([code]) => code as unknown) }
+}
+
+/** A copy of the program, in a folder of its own, as an installation. */
+function installation(): {
+  readonly main: string
+  readonly addMigration: (name: string, sql: string) => void
+} {
+  const { path } = tempDir(onTestFinished)
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  for (const part of ['bin', 'dist/bundle', 'package.json'])
+    cpSync(root + part, `${path}/${part}`, { recursive: true })
+  symlinkSync(`${root}node_modules`, `${path}/node_modules`)
+  const patch = (file: string, last: RegExp, added: string) => {
+    const found = readdirSync(`${path}/dist/bundle`).filter(name => name.startsWith(file))
+    const texts = found.map(
+      name => [`${path}/dist/bundle/${name}`, readFileSync(`${path}/dist/bundle/${name}`, 'utf8')] as const,
+    )
+    const [place] = texts.filter(([, text]) => last.test(text))
+    if (!place) throw new Error(`the list of migrations is not in ${found.join(', ')}`)
+    writeFileSync(
+      place[0],
+      place[1].replace(last, matched => matched + added),
+    )
+  }
+  return {
+    main: `${path}/bin/gw.js`,
+    /** As a later version has it. */
+    addMigration(name, text) {
+      const last = Object.keys(MIGRATIONS).at(-1)
+      patch('part-', new RegExp(`MIGRATION_NAMES = \\[[^\\]]*"${last}"`), `, "${name}"`)
+      const up = `{ async up(db) { await sql.raw(${JSON.stringify(text)}).execute(db) } }`
+      patch('part-list', new RegExp(`"0001-baseline": [^]*(?="${last}")`), `"${name}": ${up}, `)
+    },
+  }
+}
+
+function startInstallation(main: string): Start {
+  return async ({ dir }, workers) => {
+    const child = spawn(
+      process.execPath,
+      [main, ...SERVE, '--listen', '127.0.0.1:0', '--workers', String(workers)],
+      {
+        cwd: dir.path,
+        env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    )
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const url = (await said(child, 'Gateway on ')).slice('Gateway on '.length)
+    return { url, pid: () => child.pid ?? 0, ended: once(child, 'exit').then(([code]) => code as unknown) }
+  }
+}
+
+/** Opens a socket, and runs a command with it so many times, one after the other, as systemd does. Accepts nothing itself. */
+const SOCKET_UNIT = `
+  const { createServer } = require('node:net')
+  const { spawnSync } = require('node:child_process')
+  const server = createServer()
+  server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 }, () => {
+    console.error('Port ' + server.address().port)
+    const activate = 'LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=gateway exec "$@"'
+    const stdio = ['ignore', 'inherit', 'inherit', server._handle.fd]
+    for (let start = 0; start < Number(process.argv[1]); start++)
+      process.exitCode = spawnSync('sh', ['-c', activate, 'sh', ...process.argv.slice(2)], { stdio }).status
+    process.exit()
+  })`
+
+/** As a service with a socket unit, which is started so many times. */
+function startService(starts: number): Start {
+  return async ({ dir, path }, workers) => {
+    const flags = [...SERVE, '--listen', 'systemd:gateway', '--workers', String(workers)]
+    const command = [process.execPath, GW, ...flags]
+    const child = spawn(process.execPath, ['-e', SOCKET_UNIT, String(starts), ...command], {
+      cwd: dir.path,
+      env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const port = (await said(child, 'Port ')).slice('Port '.length)
+    return {
+      url: `http://127.0.0.1:${port}`,
+      pid: () => gatewaysOf(path).at(-1)?.supervisor ?? 0,
+      ended: once(child, 'exit').then(([code]) => code as unknown),
+    }
+  }
+}
+
 /** Calls all the time, as many at once, over connections that stay and new ones, streamed and not. */
-async function load(workers = WORKERS) {
-  const { dir, upstream, path, serve } = await scene()
+async function load(workers = WORKERS, start = startWorkers) {
+  const made = await scene()
+  const { dir, upstream, path } = made
   const random = seeded(SEED)
   upstream.answer(async exchange => {
     const { stream } = exchange.request.json() as { stream: boolean }
@@ -48,9 +171,8 @@ async function load(workers = WORKERS) {
     if (!stream) await moment()
     await answer(exchange)
   })
-  const { child, url } = await serve('--workers', String(workers))
+  const { url, pid, ended } = await start(made, workers)
   await replaced(path, [], workers)
-  onTestFinished(() => void child.kill('SIGTERM'))
   const [kept, fresh] = [new Agent({ keepAlive: true }), new Agent({ keepAlive: false })]
   onTestFinished(() => kept.destroy())
   const completed: string[] = []
@@ -72,9 +194,8 @@ async function load(workers = WORKERS) {
   const finish = async () => {
     state.isOver = true
     await Promise.all(clients)
-    const exited = once(child, 'exit')
-    child.kill('SIGTERM')
-    expect(await exited).toEqual([0, null])
+    process.kill(pid(), 'SIGTERM')
+    expect(await ended).toBe(0)
     expect((await gw(dir, ['ledger', 'verify'])).exit).toBe(0)
     const { booked, open } = readBooks(path)
     expect(open).toBe(0)
@@ -83,18 +204,18 @@ async function load(workers = WORKERS) {
     expect(gatewaysOf(path)).toEqual([])
     return { completed, failed }
   }
-  return { dir, path, child, failed, completed, finish }
+  return { url, dir, path, pid, failed, completed, finish }
 }
 
 test(
   `${RESTARTS} restarts of ${WORKERS} workers under load: no connection is refused, no call fails, no stream is cut`,
   async () => {
-    const { path, child, failed, completed, finish } = await load()
+    const { path, pid, failed, completed, finish } = await load()
     for (let restart = 0; restart < RESTARTS; restart++) {
       await pause(500)
       const before = gatewaysOf(path)
-      expect(new Set(before.map(({ supervisor }) => supervisor))).toEqual(new Set([child.pid]))
-      child.kill('SIGHUP')
+      expect(new Set(before.map(({ supervisor }) => supervisor))).toEqual(new Set([pid()]))
+      process.kill(pid(), 'SIGHUP')
       await replaced(
         path,
         before.map(({ id }) => id),
@@ -112,13 +233,17 @@ test(
 test(
   'a worker that is killed is replaced, its calls are settled, and the other one serves meanwhile',
   async () => {
-    const { path, failed, completed, finish } = await load()
+    const { url, path, failed, completed, finish } = await load()
     await pause(1_000)
     const [victim] = gatewaysOf(path)
     if (!victim) throw new Error('no worker serves')
     process.kill(victim.pid, 'SIGKILL')
     const count = completed.length
-    await pause(1_000)
+    // The other one says so, until there are two again.
+    await pause(100)
+    const health = async () => (await fetch(new URL('/health', url))).json() as Promise<{ reasons: string[] }>
+    while (!(await health()).reasons.some(reason => reason.startsWith('workers_missing'))) await pause(5)
+    while ((await health()).reasons.length > 0) await pause(50)
     expect(completed.length).toBeGreaterThan(count)
     for (;;) {
       const ids = gatewaysOf(path).map(({ id }) => id)
@@ -142,6 +267,52 @@ test(
     expect(gatewaysOf(path).map(({ id }) => id)).not.toContain(before?.id)
     await finish()
     expect(failed).toEqual([])
+  },
+  TEST_MS,
+)
+
+test(
+  'behind a socket of systemd the supervisor itself is stopped and started under load: no connection is refused, no call fails',
+  async () => {
+    const stops = 3
+    const { path, pid, failed, completed, finish } = await load(WORKERS, startService(stops + 1))
+    for (let stop = 0; stop < stops; stop++) {
+      await pause(1_000)
+      const before = gatewaysOf(path).map(({ id }) => id)
+      process.kill(pid(), 'SIGTERM')
+      await replaced(path, before)
+    }
+    await pause(1_000)
+    await finish()
+    expect(failed, `seed ${SEED}`).toEqual([])
+    expect(completed.length).toBeGreaterThan(100)
+  },
+  TEST_MS,
+)
+
+test(
+  'a later version that only adds to the store replaces the workers under load; one that changes more leaves them',
+  async () => {
+    const { main, addMigration } = installation()
+    const { path, pid, failed, completed, finish } = await load(WORKERS, startInstallation(main))
+    const old = gatewaysOf(path).map(({ id }) => id)
+    addMigration('9998-trial-expand', 'alter table call_logs add column trial integer')
+    process.kill(pid(), 'SIGHUP')
+    await replaced(path, old)
+    const raw = new Database(path, { readonly: true })
+    expect(raw.prepare('select count(trial) from call_logs').pluck().get()).toBe(0)
+    raw.close()
+    await pause(1_000)
+    const now = gatewaysOf(path).map(({ id }) => id)
+    addMigration('9999-trial', 'drop table login_links')
+    process.kill(pid(), 'SIGHUP')
+    await pause(3_000)
+    expect(gatewaysOf(path).map(({ id }) => id)).toEqual(now)
+    const count = completed.length
+    await pause(500)
+    expect(completed.length).toBeGreaterThan(count)
+    await finish()
+    expect(failed, `seed ${SEED}`).toEqual([])
   },
   TEST_MS,
 )

@@ -33,7 +33,7 @@ const database = dir.at('data/gw.db')
 
 interface Outcome {
   readonly stream?: boolean
-  /** @param begun Opens when the client has the head of a stream; then no error can take its place. */
+  /** @param begun Opens when the client has the head: until its hold is durable, an error can take the place of the answer. */
   readonly answer: (call: PathCall, begun: Gate) => Parameters<typeof reply>[0]
   /** The client leaves: once the upstream has the request, or once it has a part of the answer. */
   readonly leaves?: 'before' | 'within'
@@ -221,7 +221,6 @@ async function billOf(path: CallPath, outcome: Outcome): Promise<string> {
   const before = new Set(readBooks(database).booked.keys())
   upstream.forget()
   const begun = gate()
-  if (!call.streamed.contentType.includes('event-stream')) begun.open()
   upstream.answerNext(reply(outcome.answer(call, begun)))
   const logged = gateway.logged('"msg":"request"')
   const leaving = new AbortController()

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { Share } from '../../src/limits/shares/share.ts'
+import { ShareExchange, ShareShort } from '../../src/limits/shares/share-exchange.ts'
 import { ShareHolder } from '../../src/limits/shares/share-holder.ts'
+import { BalanceShort } from '../../src/schema/ledger.ts'
 import type { ScopeTerms, ShareAnswer } from '../../src/schema/shares.ts'
+import { holding, keyEntry, Scene, tenantEntry } from './limits-scene.ts'
 
 const SCOPE = { owner: 'key k', limit: 'rpm' }
 const RATE: ScopeTerms = { kind: 'rate', bound: 60n, perMinute: 60n, revision: 1, sinceMs: 0 }
@@ -107,3 +110,26 @@ describe('a holder of shares', () => {
     expect([share.available, holder.isValid(1), holder.isFenced]).toEqual([0n, false, true])
   })
 })
+
+test('a balance that a debit lowered before shares were used: what the store rejects, no other call takes', () => {
+  const { clock, limiter, ...scene } = prepaidScene(100n)
+  const [covered, rejected] = [scene.admit(40n), scene.admit(40n)]
+  const holder = new ShareHolder({ instance: 'i', leaseMs: undefined }, 0)
+  const send = () => Promise.reject(new Error('no grantor'))
+  const declared = limiter.share(new ShareExchange({ holder, clock, isReachable: () => true, send }))
+  expect(declared).toMatchObject([{ scope: { owner: 'tenant acme', limit: 'balance' }, amount: 80n }])
+  // Elsewhere 50 were debited: the first hold is covered, the second one is not.
+  rejected.uncovered(new BalanceShort({ balanceNano: 50n, heldNano: 40n }))
+  expect(() => scene.admit(1n)).toThrow(ShareShort)
+  covered.release()
+  expect([...holder.shares].map(({ available }) => available)).toEqual([40n])
+  expect(holder.message(0).requests).toMatchObject([{ used: 40n, returned: 0n }])
+})
+
+function prepaidScene(balanceNano: bigint) {
+  const scene = new Scene()
+  const key = keyEntry('app', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
+  scene.serve([key], { balances: [['acme', balanceNano]] })
+  const { clock, limiter } = scene
+  return { clock, limiter, admit: (amountNano: bigint) => scene.admit(key, holding(1, 0, amountNano)) }
+}

@@ -94,7 +94,7 @@ test('a store that cannot be written is complained of once, and disturbs nothing
   const { database, heartbeat, look, lines, store } = await setUp()
   heartbeat.start('http://x')
   await store.gateways()
-  database.execute('drop table gateways')
+  await database.execute('drop table gateways')
   for (let beat = 0; beat < 12; beat++) {
     await look(500).catch(() => undefined)
     await new Promise(resolve => setImmediate(resolve))

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { Server } from '../../src/agent/dial.ts'
 import { type NodeShown, showNode, type WantedJoinToken } from '../../src/services/nodes.ts'
+import type { CallLogQuery, StoredCall } from '../../src/store/ledger/types.ts'
 import { type Reply, reply } from '../support/answers.ts'
 import { joinAndRun, joinToken, type RunningNode, runNode } from '../support/running-node.ts'
 import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
@@ -60,6 +61,8 @@ export interface NodeScene {
   show(name: string): Promise<NodeShown>
   state(name: string): Promise<string>
   call(more?: object, at?: WholeGateway): Promise<Response>
+  /** The call log, newest first. */
+  calls(query?: CallLogQuery): Promise<readonly StoredCall[]>
   /** The lines of `/metrics` about nodes. */
   metrics(): Promise<readonly string[]>
   /** The status of a call, whose answer is not read. */
@@ -91,6 +94,7 @@ export async function nodeScene(more = '', gpu1 = 'gpu-1: { labels: { pool: a } 
         headers: { authorization: `Bearer ${APP_KEY}` },
         body: JSON.stringify({ model: 'qwen', messages: [{ role: 'user', content: 'Hello!' }], ...fields }),
       }),
+    calls: query => gateway.inStore(({ store }) => store.accounting.callLogs(query)),
     async metrics() {
       const scrape = await fetch(`${gateway.gatewayUrl}/metrics`, {
         headers: { authorization: `Bearer ${METRICS_TOKEN}` },

@@ -60,13 +60,13 @@ test('a gateway forgets what stood at old revisions, in small batches, as its se
 
 test('a store that cannot be pruned is told of, and tried again a minute later', async () => {
   const { clock, store, database, retention, lines, look } = await setUp(5)
-  database.execute(`create trigger full before update on head begin select raise(abort, 'disk full'); end`)
+  const repair = await database.rejectUpdates('head', 'disk full')
   retention.start()
   clock.advance(11 * DAY_MS)
   await clock.waiting()
   await look()
   expect(lines.join('')).toContain('old states of the configuration cannot be deleted')
-  database.execute('drop trigger full')
+  await repair()
   await look()
   await expect(store.resourcesAt(1)).rejects.toMatchObject({ code: 'not_found' })
 })

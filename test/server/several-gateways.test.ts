@@ -3,12 +3,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { GwError } from '../../src/base/catalogue/wire.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { Limiter } from '../../src/limits/limiter.ts'
 import type { Reservation } from '../../src/limits/reservation.ts'
 import { BalanceShort } from '../../src/schema/ledger.ts'
 import { LedgerRuntime } from '../../src/server/ledger-runtime.ts'
 import type { KeyEntry, Snapshot } from '../../src/snapshot/types.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { openStore } from '../../src/store/open.ts'
+import type { Store } from '../../src/store/types.ts'
 import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../limits/limits-scene.ts'
 import { WORKER_URL } from '../store/ledger/opened.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
@@ -176,23 +178,72 @@ test('a concurrency of 1 is one call over all gateways, and each of them gets it
   }
 })
 
-test('a balance is never overspent by two gateways, and a debit counts for both', async () => {
-  const key = keyEntry('app', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
-  const { open, begin, end, store } = await scene()
+/** A prepaid tenant with a credit. */
+async function prepaid(store: Store, amountNano: bigint): Promise<KeyEntry> {
   await put(store, {
     kind: 'tenant',
     name: 'acme',
     spec: canonical('tenant', { billing: 'prepaid' }),
     ...MINE,
   })
-  await store.accounting.credit({ tenant: 'acme', amountNano: 100n, reference: 'r' })
+  await store.accounting.credit({ tenant: 'acme', amountNano, reference: 'first' })
+  return keyEntry('app', { tenant: tenantEntry('acme', { billing: 'prepaid' }) })
+}
+
+test('a balance is never overspent by two gateways, which spend it without a commit for each call', async () => {
+  const { open, begin, end, store } = await scene()
+  const key = await prepaid(store, 100n)
   const [first, second] = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)]
   const one = await begin(first, key, 1, 60n)
+  expect(one.hold.prepaid).toBe(false)
   await expect(begin(second, key, 1, 60n)).rejects.toMatchObject({ code: 'insufficient_balance' })
   const two = await begin(second, key, 1, 40n)
   await end(second, key, two, 1)
   await end(first, key, one, 1)
   await Promise.all([first.ledger.flush(), second.ledger.flush()])
+  expect((await store.accounting.wallet('acme')).balanceNano).toBe(0n)
+})
+
+test('a balance is spent to the last unit, with a charge in flight of the gateway that was alone', async () => {
+  const { open, begin, end, call, store, lines } = await scene()
+  const key = await prepaid(store, 1_000n)
+  const first = await open(snapshotOf(key))
+  const going = await begin(first, key, 1, 300n)
+  expect(going.hold.prepaid).toBe(true)
+  const second = await open(snapshotOf(key))
+  const calls = [first, second].map(gateway => untilRejected(() => call(gateway, key, 1, 7n)))
+  const counts = await Promise.all(calls)
+  expect(counts.map(({ code }) => code)).toEqual(['insufficient_balance', 'insufficient_balance'])
+  await end(first, key, going, 1)
+  await pause(150)
+  const rest = await untilRejected(() => call(second, key, 1, 7n))
+  expect([...counts, rest].reduce((sum, { count }) => sum + count, 0)).toBe(Math.floor(700 / 7))
+  await store.accounting.credit({ tenant: 'acme', amountNano: 21n, reference: 'second' })
+  await pause(150)
+  expect((await untilRejected(() => call(first, key, 1, 7n))).count).toBe(3)
+  await Promise.all([first.close(), second.close()])
+  expect((await store.accounting.wallet('acme')).balanceNano).toBe(0n)
+  expect((await store.accounting.verify()).findings).toEqual([])
+  expect(lines).toEqual([])
+})
+
+test('a debit takes what gateways do not use, and nothing that calls hold', async () => {
+  const { open, begin, end, call, store } = await scene()
+  const key = await prepaid(store, 1_000n)
+  const gateways = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)] as const
+  for (const gateway of gateways) for (let count = 0; count < 10; count++) await call(gateway, key, 1, 20n)
+  const going = await begin(gateways[0], key, 1, 200n)
+  const debit = (amountNano: bigint, reference: string) =>
+    store.accounting.debit({ tenant: 'acme', amountNano, reference })
+  await expect(debit(401n, 'too much')).rejects.toMatchObject({
+    code: 'balance_too_low',
+    message: expect.stringContaining('held 0.0000002'),
+  })
+  expect(await debit(400n, 'all that is free')).toMatchObject({ balanceNano: 200n })
+  for (const gateway of gateways)
+    await expect(begin(gateway, key, 1, 1n)).rejects.toMatchObject({ code: 'insufficient_balance' })
+  await end(gateways[0], key, going, 1)
+  await Promise.all(gateways.map(gateway => gateway.close()))
   expect((await store.accounting.wallet('acme')).balanceNano).toBe(0n)
 })
 
@@ -206,4 +257,61 @@ test('what a gateway that leaves has not used, the others get', async () => {
     count: 9,
     code: 'rate_limit_requests',
   })
+})
+
+test('no call is rejected for what another gateway has and does not use', async () => {
+  const key = keyEntry('app', { quotaTokens: 100_000 })
+  const { open, call } = await scene()
+  const first = await open(snapshotOf(key), true)
+  // Alone among those that share, it gets everything.
+  await call(first, key, 10)
+  const second = await open(snapshotOf(key), true)
+  const calls = Array.from({ length: 20 }, async (_, at) => {
+    await pause(10 * at)
+    await call(second, key, 10)
+  })
+  await Promise.all(calls)
+})
+
+test('a report has what all gateways use: of a gateway, which asks as a call does, and of the store', async () => {
+  const key = keyEntry('app', { quotaTokens: 1_000, limits: { rpm: 10, concurrency: 3 } })
+  const { open, begin, call, store } = await scene()
+  const [first, second] = [await open(snapshotOf(key), true), await open(snapshotOf(key), true)]
+  await call(first, key, 300)
+  const going = await begin(first, key, 200)
+  const asked = { publication: MODEL, estimate: holding(500, 0, 0n) }
+  await second.limiter.refresh(key, asked)
+  const reports = second.limiter.inspect(key, asked)
+  expect(reports.map(({ info, usage, rejection }) => [info.name, usage.used, usage.held, rejection])).toEqual(
+    [
+      ['concurrency', 0, 1, undefined],
+      ['rpm', expect.any(Number), 0, undefined],
+      // All that the first one does not use was returned.
+      ['quota', 300, 200, undefined],
+    ],
+  )
+  const more = { publication: MODEL, estimate: holding(501, 0, 0n) }
+  await second.limiter.refresh(key, more)
+  expect(second.limiter.inspect(key, more).map(({ rejection }) => rejection?.code)).toEqual([
+    undefined,
+    undefined,
+    'quota_exceeded',
+  ])
+  const observer = new Limiter(systemClock)
+  observer.adopt(snapshotOf(key))
+  observer.observe(await store.accounting.sharedLimits(['key app', 'key none']))
+  const observed = observer.inspect(key, asked).map(({ info, usage }) => [info.name, usage.used])
+  expect(observed).toEqual([
+    ['concurrency', 0],
+    ['rpm', expect.any(Number)],
+    ['quota', 300],
+  ])
+  // What a gateway has, and perhaps does not use, is free: a gateway that is alone has all of it.
+  expect(observer.inspect(key, asked).map(({ usage, rejection }) => [usage.held, rejection])).toEqual([
+    [0, undefined],
+    [0, undefined],
+    [0, undefined],
+  ])
+  going.release()
+  going.leave()
 })

@@ -68,7 +68,7 @@ test('starts all workers, and each of them knows the others', async () => {
     { name: '1', url: 'http://1' },
     { name: '2', url: 'http://2' },
   ]
-  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'peers', peers })
+  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'workers', peers, wanted: 2 })
 })
 
 test('a worker that cannot start ends all, with its exit code', async () => {

@@ -149,13 +149,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store, database } = await setUp()
     await put(store, endpoint('a'), key('k'))
     // Fails in the last statement of a commit: the head comes after revision, resources and keys.
-    database.execute(`create trigger crash before update on head begin select raise(abort, 'crash'); end`)
+    const repair = await database.rejectUpdates('head', 'crash')
     const before = await store.live()
     const crashed = store.commit(
       commitOn(1, { puts: [endpoint('b')], deletes: [{ kind: 'key', name: 'k' }] }),
     )
     await expect(crashed).rejects.toThrow('crash')
-    database.execute('drop trigger crash')
+    await repair()
     expect(await store.live()).toEqual(before)
     expect(await store.revisions()).toHaveLength(1)
     expect((await put(store, endpoint('b'))).id).toBe(2)
@@ -169,15 +169,18 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     for (const attempt of [
       `update revisions set author = 'me'`,
       'delete from revisions',
-      `insert or replace into revisions ${row} (1, 0, 'cli', 0, '{}')`,
+      database.replace(`into revisions ${row} (1, 0, 'cli', 0, '{}')`, 'id'),
       `insert into revisions ${row} (4, 3, 'cli', 0, '{}')`,
       `update revision_changes set before_spec = '{}'`,
       'delete from revision_changes',
       `insert into revision_changes (revision, kind, name) values (1, 'endpoint', 'c')`,
       `insert into revision_changes (revision, kind, name) values (3, 'endpoint', 'c')`,
-      `insert or replace into revision_changes (revision, kind, name) values (2, 'endpoint', 'b')`,
+      database.replace(
+        `into revision_changes (revision, kind, name) values (2, 'endpoint', 'b')`,
+        'revision, kind, name',
+      ),
     ]) {
-      expect(() => database.execute(attempt), attempt).toThrow('revisions are append-only')
+      await expect(database.execute(attempt), attempt).rejects.toThrow('revisions are append-only')
     }
     expect(await store.revisions()).toMatchObject([{ id: 2 }, { id: 1, origin: 'apply' }])
     expect(await store.resourcesAt(1)).toMatchObject([{ name: 'a' }])

@@ -34,12 +34,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('rejects secrets, holds and releases for a key that does not exist', async () => {
     const { store } = await setUp()
     for (const attempt of [
-      store.issueSecret('x', digest('1')),
-      store.rotateSecret('x', digest('1'), 0),
-      store.suspendKey('x'),
-      store.resumeKey('x'),
+      () => store.issueSecret('x', digest('1')),
+      () => store.rotateSecret('x', digest('1'), 0),
+      () => store.suspendKey('x'),
+      () => store.resumeKey('x'),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
+      await expect(attempt()).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
     }
     expect(await store.head()).toEqual({ revision: 1, keyVersion: 0 })
   })
@@ -105,13 +105,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store } = await setUp()
     await store.issueSecret('k', digest('1'))
     await store.rotateSecret('k', digest('2'), 0)
-    await expect(store.issueSecret('other', digest('1'))).rejects.toThrow('UNIQUE')
+    await expect(store.issueSecret('other', digest('1'))).rejects.toThrow(/unique/i)
   })
 
   test('takes digests only: a secret itself is never stored', async () => {
     const { store } = await setUp()
     for (const wrong of ['gw_secret', digest('A'), digest('1').slice(1)]) {
-      await expect(store.issueSecret('k', wrong), wrong).rejects.toThrow('CHECK')
+      await expect(store.issueSecret('k', wrong), wrong).rejects.toThrow(/check/i)
     }
   })
 

@@ -38,7 +38,7 @@ describe.each(Object.entries(STORES))('the maintenance switch on %s', (_, emptyD
     const { store, other } = await setUp()
     await store.readState()
     await other.switchMaintenanceOn({})
-    expect(store.changed()).toBe(true)
+    await expect.poll(() => store.changed()).toBe(true)
     expect(await store.readState()).toMatchObject({ revision: 0, keyVersion: 1 })
     await put(other, endpoint('a'))
     expect(await store.readState()).toMatchObject({ revision: 1, maintenance: { sinceMs: 1_000 } })

@@ -1,13 +1,10 @@
-import Database from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { usageOf } from '../../src/schema/ledger.ts'
 import { takeLease } from '../../src/store/ledger/lease.ts'
-import { baseline } from '../../src/store/migrations/0001-baseline.ts'
 import { MIGRATION_NAMES } from '../../src/store/migrations/names.ts'
 import { openStore } from '../../src/store/open.ts'
+import { makeBaselineStore } from '../support/baseline-store.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { openBoth } from './ledger/opened.ts'
 import { hold, NOON_MS, settle } from './ledger/rows.ts'
@@ -44,13 +41,7 @@ const BASELINE_ROWS = `
 /** The folder of a store that has the baseline alone, with rows. */
 async function baselineStore(more = ''): Promise<string> {
   const folder = tempDir(onTestFinished)
-  const raw = new Database(folder.at('gw.db'))
-  const db = new Kysely<never>({ dialect: new SqliteDialect({ database: raw }) })
-  const provider = { getMigrations: async () => ({ '0001-baseline': baseline }) }
-  const { error } = await new Migrator({ db, provider }).migrateToLatest()
-  if (error !== undefined) throw error as Error
-  raw.exec(BASELINE_ROWS + more)
-  await db.destroy()
+  await makeBaselineStore(folder.at('gw.db'), BASELINE_ROWS + more)
   return folder.path
 }
 

@@ -151,13 +151,16 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(await users.audit({ target: 'key/a' })).toMatchObject([{ id: 1 }])
     expect(await users.audit({ action: 'disable_user', user: 'ada' })).toMatchObject([{ id: 2 }])
     expect(await users.audit({ user: 'bob' })).toEqual([])
-    expect(() => database.execute(`update audit set user_name = 'eve'`)).toThrow('append-only')
-    expect(() => database.execute('delete from audit')).toThrow('append-only')
-    expect(() =>
-      database.execute(
-        `insert or replace into audit (id, at_ms, user_name, role, origin, action) values (1, 0, 'e', 'r', 'cli', 'x')`,
+    for (const attempt of [
+      `update audit set user_name = 'eve'`,
+      'delete from audit',
+      database.replace(
+        `into audit (id, at_ms, user_name, role, origin, action) values (1, 0, 'e', 'r', 'cli', 'x')`,
+        'id',
       ),
-    ).toThrow('append-only')
+    ]) {
+      await expect(database.execute(attempt), attempt).rejects.toThrow('append-only')
+    }
   })
 
   test('people and sessions move no revision and no key version', async () => {

@@ -12,7 +12,12 @@ const REST = { owner: 'rest' } as const
 
 function secret(name: string, url: string): StoredCredential {
   const bytes = { nonce: randomBytes(12), sealed: randomBytes(30) }
-  return { id: randomBytes(12).toString('hex'), boundTo: storedFor(name, url), ...bytes, createdAtMs: 1_000 }
+  return {
+    id: randomBytes(12).toString('hex'),
+    boundTo: storedFor(name, { base_url: url }),
+    ...bytes,
+    createdAtMs: 1_000,
+  }
 }
 
 /** An endpoint whose credential is kept, as it stands. */
@@ -47,6 +52,19 @@ describe.each(Object.entries(STORES))('secrets that %s keeps', (_, emptyDatabase
     // What stood before stands again with what is kept now: the old one is no good at the vendor either.
     await commit(store, { puts: [keeping('e', A, old)] })
     expect(await ids(store)).toEqual([next.id])
+  })
+
+  test('are for the nodes that an endpoint had when they were given, and no others', async () => {
+    const store = await open()
+    const on = (...names: string[]) => ({ names, engine: 'vllm' })
+    const given = { ...secret('e', A), boundTo: storedFor('e', { nodes: on('gpu-1') }) }
+    const at = (nodes: ReturnType<typeof on>) =>
+      endpoint('e', { base_url: undefined, nodes, upstream_key: { stored: given.id } }, REST)
+    await commit(store, { puts: [at(on('gpu-1'))], kept: [given] })
+    await expect(commit(store, { puts: [at(on('gpu-1', 'other'))] })).rejects.toMatchObject({
+      code: 'not_servable',
+      message: 'endpoint e: no credential is stored for its nodes',
+    })
   })
 
   test('stay for the origin that an endpoint has left, so that it can be rolled back', async () => {

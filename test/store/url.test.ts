@@ -21,7 +21,7 @@ test.each([
   'sqlite::memory:',
   'sqlite://host/gw.db',
   'sqlite:a\0b',
-  'postgres://gw@db/gw',
+  'mysql://gw@db/gw',
 ])('%j is rejected as wrong usage', url => {
   expect(() => storePath(url, '/home')).toThrow(
     expect.objectContaining({ code: 'usage', hint: expect.stringContaining('sqlite:./data/gw.db') }),
@@ -29,7 +29,7 @@ test.each([
 })
 
 test('a password in a URL of another scheme is not repeated', () => {
-  expect(() => storePath('postgres://gw:canary@db/gw', '/home')).toThrow(
-    expect.objectContaining({ message: '--store has the scheme postgres: only sqlite is supported.' }),
+  expect(() => storePath('mysql://gw:canary@db/gw', '/home')).toThrow(
+    expect.objectContaining({ message: '--store has the scheme mysql: there are sqlite and postgres.' }),
   )
 })

@@ -9,7 +9,6 @@ export async function makeReadOnly(path: string, isReadOnly: boolean): Promise<v
   try {
     await new Promise<void>(resolve => {
       channel.addEventListener('message', () => resolve())
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel, not a window
       channel.postMessage(isReadOnly)
     })
   } finally {

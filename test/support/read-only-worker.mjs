@@ -12,6 +12,5 @@ const channel = new BroadcastChannel(`read-only ${settings.path}`)
 channel.unref()
 channel.addEventListener('message', ({ data: isReadOnly }) => {
   raw.pragma(`query_only = ${isReadOnly ? 'on' : 'off'}`)
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel, not a window
   channel.postMessage('done')
 })

@@ -1,5 +1,5 @@
 import { type AgentEvent, runAgent } from '../../src/agent/agent.ts'
-import { join as joinGateway } from '../../src/agent/dial.ts'
+import { type CarrierKind, join as joinGateway } from '../../src/agent/dial.ts'
 import type { EngineAddress } from '../../src/agent/engine.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/random.ts'
@@ -21,6 +21,7 @@ export function runNode(
   whenOver: WhenOver,
   credential: string,
   engines: readonly EngineAddress[],
+  carrier?: CarrierKind,
 ): RunningNode {
   const abort = new AbortController()
   const state = { credential }
@@ -29,6 +30,7 @@ export function runNode(
     servers: [nodesUrls].flat().map(url => ({ url: new URL(url) })),
     credential,
     engines,
+    carrier,
     clock: systemClock,
     random: systemRandom,
     version: 'test',

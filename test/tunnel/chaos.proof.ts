@@ -5,6 +5,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import process from 'node:process'
 import { Client } from 'undici'
 import { expect, it } from 'vitest'
+import { type Memory, memoryInUse } from '../support/memory.ts'
+import { seeded } from '../support/seeded.ts'
 import { type Carrier, carriers, endOf, fastClock, toEngines } from './pair.ts'
 
 /** `npm run tunnel` runs 3,000 rounds. */
@@ -12,22 +14,15 @@ const ROUNDS = Number(process.env['GW_TUNNEL_ROUNDS'] ?? 60)
 const CALLS = 20
 /** A call that has not ended by then is lost. */
 const LOST_MS = 10_000
+/** What may be in use more after two thirds of the rounds. */
+const MAX_GROWTH_BYTES = 8_388_608
 /** 30 seconds without a byte take 300 ms. */
 const TIMES = 100
 
 const FAULTS = ['none', 'cut', 'reset', 'half-close', 'stall', 'garbage'] as const
 type Fault = (typeof FAULTS)[number]
-
-/** Numbers that a seed repeats (mulberry32). */
-function numbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
+/** `GW_TUNNEL_CARRIER` chooses one. */
+const KINDS = (process.env['GW_TUNNEL_CARRIER'] ?? 'tcp,tls,websocket').split(',')
 
 const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
@@ -136,12 +131,17 @@ it(`ends every call, and takes none for complete that is not, in ${ROUNDS} broke
   timeout: 3_600_000,
 }, async () => {
   const seed = Number(process.env['GW_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
-  const random = numbers(seed)
+  const random = seeded(seed)
   const engine = await startEngine()
-  const listeners = { tcp: await carriers('tcp'), tls: await carriers('tls') }
+  const listeners = {
+    tcp: await carriers('tcp'),
+    tls: await carriers('tls'),
+    websocket: await carriers('websocket'),
+  }
+  let first: Memory | undefined
   const counts = { complete: 0, broken: 0 }
   for (let round = 0; round < ROUNDS; round++) {
-    const kind: Carrier = random() < 0.5 ? 'tcp' : 'tls'
+    const kind = KINDS[Math.floor(random() * KINDS.length)] as Carrier
     const fault = FAULTS[Math.floor(random() * FAULTS.length)] as Fault
     const about = `seed ${seed}, round ${round}: ${fault} over ${kind}`
     const network = await startNetwork(
@@ -196,8 +196,13 @@ it(`ends every call, and takes none for complete that is not, in ${ROUNDS} broke
     expect([gateway.connection.streams, node.connection.streams], about).toEqual([0, 0])
     network.close()
     for (const socket of [sockets.gateway, sockets.node]) socket.destroy()
+    if (round === Math.floor(ROUNDS / 3)) first = memoryInUse()
   }
-  console.log(`${ROUNDS} rounds: ${counts.complete} answers complete, ${counts.broken} broken off, none lost`)
+  const last = memoryInUse()
+  console.log(
+    `${ROUNDS} rounds: ${counts.complete} answers complete, ${counts.broken} broken off, none lost; bytes: ${JSON.stringify(first)} after a third, ${JSON.stringify(last)} at last`,
+  )
+  expect(last.objects - (first?.objects ?? 0)).toBeLessThan(MAX_GROWTH_BYTES)
   expect(counts.complete).toBeGreaterThan(ROUNDS)
   expect(counts.broken).toBeGreaterThan(ROUNDS)
   for (const listener of Object.values(listeners)) listener.close()

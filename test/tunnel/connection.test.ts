@@ -44,7 +44,7 @@ function reading(stream: TunnelStream): Promise<{ bytes: Buffer; error: Error | 
 
 const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-describe.each<Carrier>(['tcp', 'tls'])('a connection over %s', kind => {
+describe.each<Carrier>(['tcp', 'tls', 'websocket'])('a connection over %s', kind => {
   it('carries calls to an engine, with repeated headers, their case, and trailers', async () => {
     const port = await httpEngine((req, res) => {
       const names = req.rawHeaders.filter((_, index) => index % 2 === 0)

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import {
   type CloseReason,
   type ConnectionHandler,
@@ -11,6 +13,7 @@ import {
 } from '../../src/tunnel/connection.ts'
 import type { ControlMessage } from '../../src/tunnel/control.ts'
 import { join } from '../../src/tunnel/join.ts'
+import { WebSocketCarrier } from '../../src/tunnel/websocket.ts'
 import { certificate } from '../support/certificate.ts'
 
 /** One end of a connection, with what happened to it. */
@@ -24,14 +27,14 @@ export interface End {
 }
 
 export function endOf(
-  socket: Socket,
+  carrier: Duplex,
   options: Partial<ConnectionOptions> & Pick<ConnectionOptions, 'side'>,
   onOpen?: ConnectionHandler['onOpen'],
 ): End {
   const hello = Promise.withResolvers<void>()
   const closed = Promise.withResolvers<CloseReason>()
   const seen = { controls: [] as ControlMessage[], silences: [] as boolean[], drains: [] as number[] }
-  const connection = new TunnelConnection(socket, {
+  const connection = new TunnelConnection(carrier, {
     clock: systemClock,
     version: 'test',
     ...options,
@@ -52,14 +55,14 @@ export function fastClock(times: number): Clock {
   return { ...systemClock, after: (ms, task) => systemClock.after(ms / times, task) }
 }
 
-export type Carrier = 'tcp' | 'tls'
+export type Carrier = 'tcp' | 'tls' | 'websocket'
 const AUTHORITY = certificate({ names: ['127.0.0.1'], isAuthority: true })
 
 /** A listener of the gateway's side, and a way to dial it, possibly through another port. */
 export async function carriers(kind: Carrier): Promise<{
   readonly port: number
   /** The sockets of both sides. */
-  dial(port?: number): Promise<{ readonly gateway: Socket; readonly node: Socket }>
+  dial(port?: number): Promise<{ readonly gateway: Duplex; readonly node: Duplex }>
   close(): void
 }> {
   const accepted: ((socket: Socket) => void)[] = []
@@ -86,7 +89,12 @@ export async function carriers(kind: Carrier): Promise<{
           : connect({ ...options, allowHalfOpen: true })
       node.on('error', () => undefined)
       await once(node, kind === 'tls' ? 'secureConnect' : 'connect')
-      return { gateway: await gateway, node }
+      if (kind !== 'websocket') return { gateway: await gateway, node }
+      const head = Buffer.alloc(0)
+      return {
+        gateway: new WebSocketCarrier(await gateway, { head }),
+        node: new WebSocketCarrier(node, { head, random: systemRandom }),
+      }
     },
     close: () => void server.close(),
   }
@@ -95,7 +103,7 @@ export async function carriers(kind: Carrier): Promise<{
 export interface Pair {
   readonly gateway: End
   readonly node: End
-  readonly sockets: { readonly gateway: Socket; readonly node: Socket }
+  readonly sockets: { readonly gateway: Duplex; readonly node: Duplex }
   close(): void
 }
 

@@ -23,7 +23,7 @@ export function allHandlers(ports: UseCasePorts & LivePorts, sessions: SessionPo
     ...userHandlers,
     ...tokenHandlers,
     ...endpointHandlers(ports),
-    ...nodeHandlers,
+    ...nodeHandlers(ports),
     ...publicationHandlers,
     ...bindingHandlers,
     ...tenantHandlers,

@@ -37,8 +37,8 @@ export function configHandlers({ configurations }: Pick<UseCasePorts, 'configura
     async list_revisions({ query, context }) {
       return { body: await listRevisions(context, query) }
     },
-    async get_revision({ params, context }) {
-      return { body: await revisionChanges(context, params) }
+    async get_revision({ params, query, context }) {
+      return { body: await revisionChanges(context, { ...params, ...query }) }
     },
     async roll_back({ body, caller: { authority }, context: { actor } }) {
       return { body: await configurations.rollBack(body, { actor, authority }) }

@@ -1,4 +1,3 @@
-import { addressOf } from '../../schema/node.ts'
 import type { Context } from '../../services/context.ts'
 import {
   createEndpoint,
@@ -42,10 +41,9 @@ export function endpointHandlers({
     async list_endpoints({ query, context }) {
       return { body: await listEndpoints(withEndpoints(context), query) }
     },
-    async create_endpoint({ json: { name: _name, ...sent }, body: { name, base_url }, context }) {
-      const made = { name, url: addressOf({ base_url }), sent }
+    async create_endpoint({ json: { name: _name, ...sent }, body: { name }, context }) {
       const canonical = (fields: typeof sent) => canonicalOf('endpoint', fields)
-      return versionedReply(await createEndpoint(withEndpoints(context), made, canonical))
+      return versionedReply(await createEndpoint(withEndpoints(context), { name, sent }, canonical))
     },
     async get_endpoint({ params, context }) {
       return versionedReply(await showEndpoint(withEndpoints(context), params))

@@ -9,6 +9,7 @@ import {
   uncordonNode,
 } from '../../services/nodes.ts'
 import type { HandlersOf } from '../call.ts'
+import type { UseCasePorts } from '../ports.ts'
 
 type Ids =
   | 'list_nodes'
@@ -20,30 +21,32 @@ type Ids =
   | 'create_join_token'
   | 'revoke_join_token'
 
-export const nodeHandlers: HandlersOf<Ids> = {
-  async list_nodes({ query, context }) {
-    return { body: await listNodes(context, query) }
-  },
-  async get_node({ params, context }) {
-    return { body: await showNode(context, params) }
-  },
-  async drain_node({ params, context }) {
-    return { body: await drainNode(context, params) }
-  },
-  async uncordon_node({ params, context }) {
-    return { body: await uncordonNode(context, params) }
-  },
-  async revoke_node({ params, context }) {
-    return { body: await revokeNode(context, params) }
-  },
-  async list_join_tokens({ query, context }) {
-    return { body: await listJoinTokens(context, query) }
-  },
-  async create_join_token({ body: { expires_in: spanMs, ...wanted }, context }) {
-    return { body: await createJoinToken(context, { ...wanted, spanMs }) }
-  },
-  async revoke_join_token({ params, context }) {
-    await revokeJoinToken(context, { id: params.name })
-    return { body: undefined }
-  },
+export function nodeHandlers({ nodeActivity }: Pick<UseCasePorts, 'nodeActivity'>): HandlersOf<Ids> {
+  return {
+    async list_nodes({ query, context }) {
+      return { body: await listNodes({ ...context, nodeActivity }, query) }
+    },
+    async get_node({ params, context }) {
+      return { body: await showNode({ ...context, nodeActivity }, params) }
+    },
+    async drain_node({ params, context }) {
+      return { body: await drainNode({ ...context, nodeActivity }, params) }
+    },
+    async uncordon_node({ params, context }) {
+      return { body: await uncordonNode({ ...context, nodeActivity }, params) }
+    },
+    async revoke_node({ params, context }) {
+      return { body: await revokeNode(context, params) }
+    },
+    async list_join_tokens({ query, context }) {
+      return { body: await listJoinTokens(context, query) }
+    },
+    async create_join_token({ body: { expires_in: spanMs, ...wanted }, context }) {
+      return { body: await createJoinToken({ ...context, nodeActivity }, { ...wanted, spanMs }) }
+    },
+    async revoke_join_token({ params, context }) {
+      await revokeJoinToken(context, { id: params.name })
+      return { body: undefined }
+    },
+  }
 }

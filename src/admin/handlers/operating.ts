@@ -1,5 +1,5 @@
 import { listAudit } from '../../services/audit.ts'
-import { watchEvents } from '../../services/events.ts'
+import { type SharedPosition, watchEvents } from '../../services/events.ts'
 import type { SharedLiveStats } from '../../services/live-stats/shared-live-stats.ts'
 import { setMaintenance, showMaintenance } from '../../services/maintenance.ts'
 import type { Sessions } from '../../services/sessions.ts'
@@ -13,6 +13,7 @@ type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'get_pulse' | 
 /** The ports of live views. */
 export interface LivePorts {
   readonly liveStats: SharedLiveStats
+  readonly position: SharedPosition
   readonly eventStreams: EventStreams
   readonly sessions: Pick<Sessions, 'isLive'>
   /** Aborted when the server closes. */
@@ -22,6 +23,7 @@ export interface LivePorts {
 export function operatingHandlers({
   metricsToken,
   liveStats,
+  position,
   eventStreams,
   sessions,
   closing,
@@ -42,7 +44,10 @@ export function operatingHandlers({
     async watch_events({ query: { limit }, caller: { session }, context, left }) {
       const isLive = () => sessions.isLive(session)
       const ending = AbortSignal.any([closing, left])
-      const events = eventStreams.counted(session.digest, watchEvents(context, { liveStats, isLive, ending }))
+      const events = eventStreams.counted(
+        session.digest,
+        watchEvents(context, { liveStats, position, isLive, ending }),
+      )
       return { body: limit === undefined ? events : first(limit, events) }
     },
     async list_audit({ query, context }) {

@@ -15,17 +15,19 @@ interface Filters {
 }
 
 export const usageHandlers: HandlersOf<Ids> = {
-  async get_usage({ query: { by, timezone, since, until, ...filters }, context }) {
+  async get_usage({ query: { by, split, timezone, since, until, ...filters }, context }) {
     const untilMs = until ?? context.clock.nowMs()
     const sinceMs = since ?? untilMs - DEFAULT_SPAN_MS
-    return { body: await reportUsage(context, { ...filtersOf(filters), by, timezone, sinceMs, untilMs }) }
+    const query = { by, ...(split !== undefined && { split }), timezone, sinceMs, untilMs }
+    return { body: await reportUsage(context, { ...filtersOf(filters), ...query }) }
   },
   async list_calls({
-    query: { limit, cursor, request_id, min_status, since, until, outcome, ...filters },
+    query: { limit, cursor, node, request_id, min_status, since, until, outcome, ...filters },
     context,
   }) {
     const query = {
       ...filtersOf(filters),
+      ...(node !== undefined && { node }),
       ...(request_id !== undefined && { requestId: request_id }),
       ...(min_status !== undefined && { minStatus: min_status }),
       ...(outcome !== undefined && { outcome }),

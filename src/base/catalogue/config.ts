@@ -192,6 +192,11 @@ export const CONFIG_FAULTS = {
     title: 'A quota or a budget that does not cover a first call.',
     hint: 'Raise it, give the publication a smaller `max_output_tokens`, or set its `output_cap`.',
   },
+  unknown_node: {
+    number: 'GW1312',
+    title: 'A name of a node that no file declares.',
+    hint: 'Declare it under `nodes`, or correct the name. With `settings.nodes.admission: token` no declaration is needed.',
+  },
   variable_not_set: {
     number: 'GW1401',
     title: 'An environment variable that is not set.',

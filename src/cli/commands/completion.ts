@@ -28,6 +28,7 @@ const KINDS: Readonly<Record<Exclude<NamedKind, 'revisions' | 'fields'>, Kind>> 
   keys: 'key',
   models: 'publication',
   endpoints: 'endpoint',
+  nodes: 'node',
   tenants: 'tenant',
 }
 

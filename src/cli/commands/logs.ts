@@ -21,6 +21,7 @@ import { parseTime } from '../time-argument.ts'
 import { type TrafficOptions, trafficFilters, withTrafficFilters } from '../traffic-filters.ts'
 
 interface Options extends TrafficOptions {
+  readonly node?: string
   readonly status?: string
   readonly outcome?: string
   readonly since?: string
@@ -38,11 +39,13 @@ export function logsCommand(bind: BindHandler): Command {
       'gw logs --follow',
       'gw logs --outcome rejected --since 1h',
       'gw logs --tenant acme --status 4xx --since 1h',
+      'gw logs --node gpu-7 --since 1h',
       'gw logs --request-id req_0123 --format json',
       "gw logs --follow --format json | jq 'select(.latency_ms > 5000)'",
     ],
   )
   return withTrafficFilters(command)
+    .option('--node <name>', 'only calls that this node served')
     .option('--status <which>', '429, 4xx, or >=400 for all that failed')
     .option('--outcome <outcome>', CALL_OUTCOMES.join(', '))
     .option('--since <when>', 'a duration such as 1h, a day or a time')
@@ -92,9 +95,10 @@ function printer({ out }: Session): (read: CallsRead) => void {
 }
 
 function filtersOf(options: Options, nowMs: number): CallFilters {
-  const { status, outcome, since, requestId } = options
+  const { node, status, outcome, since, requestId } = options
   return {
     ...trafficFilters(options),
+    ...(node !== undefined && { node }),
     ...(status !== undefined && statusRange(status)),
     ...(outcome !== undefined && { outcome: outcomeOf(outcome) }),
     ...(since !== undefined && { sinceMs: parseTime('--since', since, 'ago', { nowMs, timezone: 'UTC' }) }),

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
   type JoinOptions,
   joinNode,
@@ -7,6 +7,7 @@ import {
   nodeStatus,
   type TrustOptions,
 } from '../../agent/commands.ts'
+import { CARRIERS } from '../../agent/dial.ts'
 import { EXIT } from '../../base/catalogue/command.ts'
 import { readStdin } from '../io.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
@@ -55,6 +56,12 @@ function joinCommand(bind: BindHandler): Command {
     .option('--discover', 'offer the model servers that answer on their usual ports')
     .option('--allow-address', 'engines may be on other machines')
     .option('--allow-plaintext', 'a gateway on another machine may be reached without TLS')
+    .addOption(
+      new Option(
+        '--carrier <how>',
+        'how the connection is made: websocket for load balancers that pass no other upgrade; auto tries both (default: auto)',
+      ).choices(['auto', ...CARRIERS]),
+    )
     .option(
       '--drain <duration>',
       'how long calls in flight may continue after SIGTERM (default: 30s)',

@@ -130,22 +130,29 @@ function revokeTokenCommand(bind: BindHandler): Command {
 function listCommand(bind: BindHandler): Command {
   return newCommand('list', 'List nodes that have joined, with their state and engines.', [
     'gw nodes list',
-  ]).action(
-    bind(async (session, _args) => {
-      const { out } = session
-      const page = await inStore(session, 'read', context => listNodes(context, { limit: ALL_ROWS }))
-      printPage(out, page, 'No node has joined yet: `gw nodes token NAME`.', nodes =>
-        table(NODE_COLUMNS, nodes, out.style, out.width),
-      )
-      return EXIT.done
-    }),
-  )
+    'gw nodes list --endpoint qwen   # those that it chooses',
+  ])
+    .option('--endpoint <name>', 'only nodes that this endpoint chooses')
+    .action(
+      bind<{ readonly endpoint?: string }>(async (session, _args, { endpoint }) => {
+        const { out } = session
+        const query = { limit: ALL_ROWS, endpoint }
+        const page = await inStore(session, 'read', context => listNodes(context, query))
+        const none =
+          endpoint === undefined
+            ? 'No node has joined yet: `gw nodes token NAME`.'
+            : `Endpoint ${endpoint} chooses no node that has joined.`
+        printPage(out, page, none, nodes => table(NODE_COLUMNS, nodes, out.style, out.width))
+        return EXIT.done
+      }),
+    )
 }
 
 const NODE_COLUMNS: readonly Column<NodeShown>[] = [
   { title: 'NAME', cell: ({ name }) => name, narrowest: 8 },
   { title: 'STATE', cell: ({ state }) => state },
   { title: 'ENGINES', cell: enginesText },
+  { title: 'SERVES', cell: endpointsText, dispensable: true },
   { title: 'LABELS', cell: ({ labels }) => labelsText(labels), dispensable: true },
   { title: 'ADDRESS', cell: ({ address }) => address ?? '-', dispensable: true },
   { title: 'CONNECTED', cell: ({ connected_at: at }) => at ?? '-', dispensable: true },
@@ -211,6 +218,7 @@ function nodeText(node: NodeShown): string {
     ['connected since', node.connected_at],
     ['address', node.address],
     ['version', node.version],
+    ['serves', endpointsText(node)],
   ]
   const engines = (node.engines ?? []).map(
     ({ name, kind, state, models }) =>
@@ -229,6 +237,10 @@ function nodeText(node: NodeShown): string {
 function enginesText({ engines }: NodeShown): string {
   if (!engines || engines.length === 0) return '-'
   return engines.map(({ name, state }) => (state === 'up' ? name : `${name} (down)`)).join(', ')
+}
+
+function endpointsText({ endpoints }: NodeShown): string {
+  return endpoints.map(({ name }) => name).join(', ') || '-'
 }
 
 function labelsText(labels: Readonly<Record<string, string>>): string {

@@ -9,10 +9,11 @@ import { isNetwork } from '../../base/ip-address.ts'
 import { createLog, type Log } from '../../base/log.ts'
 import { tlsProblems } from '../../base/tls-material.ts'
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts'
+import type { ListenAddress } from '../../http/listen.ts'
 import type { ServeOptions } from '../../server/serving.ts'
 import type { SupervisorLink } from '../../server/supervisor/cluster.ts'
 import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
-import { parseListen } from '../addresses.ts'
+import { listenAddress, socketsOf } from '../addresses.ts'
 import { configPaths } from '../config-paths.ts'
 import { newCommand } from '../new-command.ts'
 import { problemsToText } from '../output/problems.ts'
@@ -61,7 +62,8 @@ Environment:
   METRICS_TOKEN                 the bearer token for GET /metrics of the gateway
   SERVICE_DOCS_ENABLED=true     serves /docs, /redoc and /openapi.json on the control plane, without authentication
   GW_MASTER_KEY                 encrypts credentials set over REST: 32 bytes in base64 or hexadecimal digits; by
-                                default a file beside the store, created when needed
+                                default a file beside the store, created when needed; none beside PostgreSQL
+  GW_STORE_DIRECT, GW_STORE_READ  of a store in PostgreSQL: the server behind a pooler, and a replica to read from
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY  the proxy to upstreams; \`proxy\` of an endpoint overrides it
   OTEL_EXPORTER_OTLP_ENDPOINT   sends traces to this collector; docs/operations.md has all OTEL_* variables
   GW_ADMIN_PASSWORD             creates the user admin with this password, if the control plane has no administrator
@@ -74,9 +76,10 @@ export function serveCommand(bind: BindHandler): Command {
     'gw serve -c ./config --watch   # applies the directory on each save',
     'gw serve --listen 0.0.0.0:8090 --control-listen 127.0.0.1:8080',
     'gw serve --gateway-only --store sqlite:/var/lib/gw/gw.db',
+    'gw serve --store postgres://gw@db.example.com/gw   # the password from PGPASSWORD, see docs/scaling.md',
     'gw serve --workers auto   # a process for each core',
   ])
-    .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8090')
+    .option('--listen <host:port>', 'address of the gateway, or systemd:NAME', '127.0.0.1:8090')
     .option('--control-listen <host:port>', 'address of the control plane', '127.0.0.1:8080')
     .option(
       '--control-url <url>',
@@ -129,7 +132,7 @@ async function handler(session: Session, _args: readonly string[], options: Opti
   }
   if (options.nodeListen !== undefined && options.workers !== undefined) {
     throw new CommandError('usage', '`--node-listen` and `--workers` exclude each other.', {
-      hint: 'A node dials in to one process: leave out --workers.',
+      hint: 'A node dials in to one process: leave out --workers, or start several gateways, each with its own --node-listen.',
     })
   }
   // Stdout is the log, one JSON object per line, and so is a final error.
@@ -149,8 +152,9 @@ async function handler(session: Session, _args: readonly string[], options: Opti
     const { isWorker, SupervisorLink } = await import('../../server/supervisor/cluster.ts')
     if (!isWorker()) {
       const { gateway: _gateway, ...own } = await serveOptions(session, options)
+      const sockets = socketsOf({ environment: io.environment, pid: process.pid })
       const { superviseUntilSignal } = await import('./supervise.ts')
-      return await superviseUntilSignal(session, { ...settings, own, workers })
+      return await superviseUntilSignal(session, { ...settings, own, workers, sockets })
     }
     const link = new SupervisorLink()
     try {
@@ -172,8 +176,16 @@ interface Settings {
   readonly pretty: boolean
 }
 
-async function serveOptions(session: Session, options: Options): Promise<ServeOptions> {
+/** @param link This process is a worker: what its supervisor has inherited, it shares. */
+async function serveOptions(
+  session: Session,
+  options: Options,
+  link?: SupervisorLink,
+): Promise<ServeOptions> {
   const files = followed(session, options)
+  const { environment } = session.io
+  const pid = link?.supervisorPid ?? process.pid
+  const addressOf = (text: string) => listenAddress(text, { environment, pid })
   const token = session.io.environment['METRICS_TOKEN']
   return {
     store: session.flags.store,
@@ -181,10 +193,12 @@ async function serveOptions(session: Session, options: Options): Promise<ServeOp
     ...(files && { files }),
     ...(options.maxConnections !== undefined && { maxConnections: parseCount(options.maxConnections) }),
     uploads: await uploadsOf(session, options),
-    ...(!options.controlOnly && { gateway: parseListen(options.listen) }),
-    ...(!options.gatewayOnly && { control: parseListen(options.controlListen) }),
+    ...(!options.controlOnly && { gateway: addressOf(options.listen) }),
+    ...(!options.gatewayOnly && { control: addressOf(options.controlListen) }),
     ...(!options.console && { noConsole: true }),
-    ...(options.nodeListen !== undefined && { nodes: await nodeListenOf(session, options) }),
+    ...(options.nodeListen !== undefined && {
+      nodes: await nodeListenOf(session, options, addressOf(options.nodeListen)),
+    }),
     ...(options.controlUrl && { controlUrl: options.controlUrl }),
     ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     ...(token !== undefined && { metrics: { token, version: gwVersion() } }),
@@ -205,7 +219,7 @@ async function serveUntilSignal(
   link?: SupervisorLink,
 ): Promise<ExitCode> {
   const { io, out, signal } = session
-  const all = await serveOptions(session, options)
+  const all = await serveOptions(session, options, link)
   const wanted = link ? forWorker(all, link) : all
   signal.throwIfAborted()
   const { environment, cwd, clock, random } = io
@@ -226,6 +240,7 @@ async function serveUntilSignal(
     random,
     log,
     ...(ledgerThread && { ledgerThread }),
+    ...(link && { reasons: () => link.reasons() }),
     signal,
     // Log lines have no code frames; a terminal shows them.
     onFilesRejected: ({ problems }) => {
@@ -267,10 +282,10 @@ function followed(session: Session, options: Options): ServeOptions['files'] {
 /** @throws {CommandError} usage */
 async function nodeListenOf(
   { io }: Session,
-  { nodeListen = '', nodeTlsCert, nodeTlsKey, nodeClientCa, controlOnly }: Options,
+  { nodeTlsCert, nodeTlsKey, nodeClientCa, controlOnly }: Options,
+  address: ListenAddress,
 ): Promise<NonNullable<ServeOptions['nodes']>> {
   if (controlOnly) throw new CommandError('usage', '`--node-listen` needs a gateway in this process.')
-  const address = parseListen(nodeListen)
   const read = async (flag: string, path: string): Promise<string> => {
     try {
       return await readFile(resolve(io.cwd, path), 'utf8')

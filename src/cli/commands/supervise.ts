@@ -1,9 +1,8 @@
 import { EXIT, type ExitCode } from '../../base/catalogue/command.ts'
-import { healthReason } from '../../base/catalogue/health.ts'
 import type { Log } from '../../base/log.ts'
 import { serve } from '../../server/serve.ts'
 import type { ServeOptions, Serving } from '../../server/serving.ts'
-import { forkWorker } from '../../server/supervisor/cluster.ts'
+import { forkWorker, missingReasons } from '../../server/supervisor/cluster.ts'
 import { Supervisor, WorkerFailed } from '../../server/supervisor/supervisor.ts'
 import { keepProcessAlive } from '../keep-process-alive.ts'
 import { problemsToText } from '../output/problems.ts'
@@ -14,6 +13,8 @@ export interface SuperviseOptions {
   /** What this process serves itself: the control plane, and the files. */
   readonly own: Omit<ServeOptions, 'gateway'>
   readonly workers: number
+  /** How many listening sockets this process has inherited. */
+  readonly sockets: number
   readonly drainMs: number
   readonly log: Log
   /** A terminal: problems of files are shown with their lines. */
@@ -32,7 +33,11 @@ export async function superviseUntilSignal(session: Session, options: SuperviseO
     clock: io.clock,
     log,
     fork: () =>
-      forkWorker({ out: text => void io.stdout.write(text), err: text => void io.stderr.write(text) }),
+      forkWorker({
+        out: text => void io.stdout.write(text),
+        err: text => void io.stderr.write(text),
+        sockets: options.sockets,
+      }),
   })
   const serving = await serveOwn(session, options, supervisor)
   session.onHangup(() => {
@@ -65,10 +70,7 @@ async function serveOwn(
     random,
     log,
     signal,
-    reasons: () => {
-      const { missing } = supervisor
-      return missing > 0 ? [healthReason('workers_missing', `${missing} of ${workers}`)] : []
-    },
+    reasons: () => missingReasons(supervisor.missing, workers),
     onFilesRejected: ({ problems }) => {
       if (pretty) out.info(problemsToText(problems, out.format, out.infoStyle).trimEnd())
     },

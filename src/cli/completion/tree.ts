@@ -8,7 +8,7 @@ export type Words =
   | { readonly from: 'files' }
   | { readonly from: 'nowhere' }
 
-export const NAMED_KINDS = ['keys', 'models', 'endpoints', 'tenants', 'revisions', 'fields'] as const
+export const NAMED_KINDS = ['keys', 'models', 'endpoints', 'nodes', 'tenants', 'revisions', 'fields'] as const
 export type NamedKind = (typeof NAMED_KINDS)[number]
 
 export interface CompletedFlag {
@@ -39,6 +39,7 @@ const BY_FLAG: Readonly<Record<string, Words>> = {
   '--model': { from: 'store', kind: 'models' },
   '--tenant': { from: 'store', kind: 'tenants' },
   '--endpoint': { from: 'store', kind: 'endpoints' },
+  '--node': { from: 'store', kind: 'nodes' },
 }
 const BY_ARGUMENT: Readonly<Record<string, Words>> = {
   tenant: { from: 'store', kind: 'tenants' },
@@ -81,12 +82,15 @@ function completedFlag(option: Option): CompletedFlag {
   }
 }
 
+const OF_A_NODE = new Set(['gw nodes show', 'gw nodes drain', 'gw nodes uncordon', 'gw nodes revoke'])
+
 /** Below `gw keys` an argument is the name of a key, except for `create`. */
 function argumentWords(path: string, argument: Argument | undefined): Words {
   if (argument === undefined) return NOWHERE
   const chosen = choicesOf(argument) ?? BY_ARGUMENT[argument.name()]
   if (chosen) return chosen
   if (path.startsWith('gw keys ') && path !== 'gw keys create') return { from: 'store', kind: 'keys' }
+  if (OF_A_NODE.has(path)) return { from: 'store', kind: 'nodes' }
   return path === 'gw probe' ? { from: 'store', kind: 'endpoints' } : NOWHERE
 }
 

@@ -6,6 +6,7 @@ import type {
   BlastRadius,
   Ending,
   LoweredLimit,
+  NodeMove,
   PathLoss,
   PriceMove,
 } from '../../services/changes/blast/types.ts'
@@ -24,6 +25,7 @@ const MINUTE_MS = 60_000
  *     12 keys (a1, a2, a3 and 9 more) lose gpt-4o and gain o3
  *     publication chat is left without a usable endpoint: calls will answer 503
  *     publication chat is no longer served at /v1/responses
+ *     endpoint qwen matches 2 nodes now (gpu-1, gpu-2); loses gpu-7: 1204 requests in the last 24 h
  *     endpoint slow goes away: 1204 requests, 88120 tokens, 3.2 EUR in the last 24 h
  */
 export function radiusToText(radius: BlastRadius, style: Style): string {
@@ -39,6 +41,7 @@ export function radiusToText(radius: BlastRadius, style: Style): string {
       ),
     ),
     ...folded(radius.paths.map(loss => pathsText(loss, style))),
+    ...folded(radius.nodes.map(move => nodesText(move, style))),
     ...folded(used.map(ending => endingText(ending, currency, atMs, style))),
     ...folded(unusedText(unused)),
     ...folded(radius.limits.map(limit => limitText(limit, currency, style))),
@@ -62,6 +65,25 @@ export function accessText({ keys, loses, gains, losesAll }: AccessChange, style
 
 function pathsText({ publication, loses }: PathLoss, style: Style): string {
   return `publication ${printable(publication)} ${style.removed('is no longer served')} at ${names(loses)}`
+}
+
+function nodesText({ endpoint, matches, gains, loses }: NodeMove, style: Style): string {
+  const now =
+    matches.length === 0
+      ? 'matches no connected node'
+      : `matches ${pluralize(matches.length, 'node')} now (${names(matches)})`
+  const lost = loses.map(
+    ({ node, requests }) =>
+      `${printable(node)}: ${requests === 0 ? 'no request' : pluralize(requests, 'request')} in the last 24 h`,
+  )
+  const rest = lost.length - NAMES
+  const parts = [
+    now,
+    lost.length > 0 && `${style.removed('loses')} ${lost.slice(0, NAMES).join(', ')}`,
+    rest > 0 && `and ${rest} more`,
+    gains.length > 0 && `${style.added('gains')} ${names(gains)}`,
+  ]
+  return `endpoint ${printable(endpoint)} ${parts.filter(part => part !== false).join('; ')}`
 }
 
 function endingText(

@@ -72,9 +72,14 @@ function callParts(call: StoredCall, currency: string): Part[] {
     { text: usageText(call), rank: 3 },
     { text: moneyText(call.amountNano, currency), rank: 2 },
     { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
-    { text: printable(call.endpoint ?? ''), rank: 5 },
+    { text: printable(placeText(call)), rank: 5 },
     { text: call.flags.filter(flag => flag !== call.outcome).join(' '), paint: 'faint', rank: 6 },
   ]
+}
+
+/** `qwen`, or `qwen on gpu-7`. */
+function placeText({ endpoint = '', node }: StoredCall): string {
+  return node === undefined ? endpoint : `${endpoint} on ${node}`
 }
 
 function rejectionParts({ status, errorCode, count, message, reason = '' }: StoredRejection): Part[] {

@@ -9,7 +9,6 @@ const WIDEST_CHART = 24
 const NARROWEST_CHART = 6
 const GAP = 2
 
-type By = UsageReport['by']
 type UsageRow = UsageReport['data'][number]
 
 /**
@@ -17,13 +16,13 @@ type UsageRow = UsageReport['data'][number]
  * narrow terminal drops first the bars, then the rarer columns, then the ends of names.
  */
 export function usageToText(
-  { by, data: rows, currency }: UsageReport,
+  { by, split, data: rows, currency }: UsageReport,
   style: Style,
   width: number | undefined,
 ): string {
   if (rows.length === 0) return ''
   const all = [...rows, totalOf(rows)]
-  const columns = columnsThatFit(all, by, currency, style, width)
+  const columns = columnsThatFit(all, { by, split }, currency, style, width)
   const chart = chartColumn(rows, freeWidth(columns, all, style, width))
   const lines = table(chart ? [...columns, chart] : columns, all, style, width)
     .trimEnd()
@@ -59,7 +58,7 @@ function nanoOf({ cost }: UsageRow): bigint {
 /** With the rarer columns that are not all zero and fit; the least important one is dropped first. */
 function columnsThatFit(
   rows: readonly UsageRow[],
-  by: By,
+  { by, split }: Pick<UsageReport, 'by' | 'split'>,
   currency: string,
   style: Style,
   width: number | undefined,
@@ -70,8 +69,19 @@ function columnsThatFit(
     cell: row => row.label || '(platform)',
     narrowest: 8,
   }
+  const second: Column<UsageRow>[] =
+    split === undefined
+      ? []
+      : [
+          {
+            title: split.toUpperCase(),
+            cell: row => (row.split === undefined ? '' : row.split || '(platform)'),
+            narrowest: 8,
+          },
+        ]
   const plain = [
     name,
+    ...second,
     number('REQUESTS', row => row.requests),
     number('INPUT', row => row.input_tokens),
     number('OUTPUT', row => row.output_tokens),

@@ -56,15 +56,18 @@ export class LimitShares {
   of(scope: ScopeOfLimit, { revision, isReport }: ShareUser): Share | undefined {
     const { holder } = this.#sharing
     if (!holder) return undefined
+    const name: ScopeName = { owner: this.#owner, limit: scope.limit }
     const known = this.#shares.find(share => share.scope.limit === scope.limit)
-    if (isReport) return known?.last && known
+    if (isReport) {
+      const reported = known ?? holder.find(name)
+      return reported?.last && reported
+    }
     const { kind, bound, perMinute = 0n, sinceMs = 0 } = scope
     const terms: ScopeTerms = { kind, bound, perMinute, revision, sinceMs }
     if (known) {
       known.updateTerms(terms)
       return known
     }
-    const name: ScopeName = { owner: this.#owner, limit: scope.limit }
     const share = holder.share(name, terms, this.#held())
     this.#shares = [...this.#shares, share]
     return share

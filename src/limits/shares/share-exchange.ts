@@ -6,8 +6,9 @@ import type { ShareHolder } from './share-holder.ts'
 
 /** How long a call waits for the grantor. */
 const ANSWER_WITHIN_MS = 2_000
-/** How soon the other gateways have returned what they do not use. */
+/** How soon the other gateways have returned what they do not use, and how often a call waits for one that is late. */
 const RETURNED_WITHIN_MS = 150
+const MAX_WAITS = 3
 /** How often a call asks for what other calls then take. */
 const MAX_QUESTIONS = 20
 
@@ -90,6 +91,17 @@ export class ShareExchange {
     }
   }
 
+  /**
+   * Asks about shares as a call does that needs these parts: then their last answers have what all gateways use, and the
+   * others have returned what they do not use.
+   *
+   * @throws {GwError} unavailable if the grantor does not answer in time.
+   */
+  async refresh(parts: readonly Part[]): Promise<void> {
+    for (const { share } of parts) share.refresh()
+    await this.#obtain(parts)
+  }
+
   /** Returns everything that is not held. @throws the error of `send`. */
   async returnAll(): Promise<void> {
     await this.#running?.catch(() => undefined)
@@ -98,11 +110,14 @@ export class ShareExchange {
   }
 
   async #obtain(parts: readonly Part[]): Promise<void> {
+    const short = () => parts.filter(({ share, units }) => !share.fits(units))
     await this.#ask(parts)
-    const isReturnable = ({ share, units }: Part) => !share.fits(units) && share.leasedToOthers > 0n
-    if (!parts.some(isReturnable)) return
-    await new Promise<void>(resolve => this.#clock.after(RETURNED_WITHIN_MS, resolve))
-    await this.#ask(parts.filter(({ share, units }) => !share.fits(units)))
+    for (let waits = 0; waits < MAX_WAITS; waits++) {
+      if (!short().some(({ share }) => share.leasedToOthers > 0n)) return
+      await new Promise<void>(resolve => this.#clock.after(RETURNED_WITHIN_MS, resolve))
+      await this.#ask(short())
+    }
+    for (const { share } of short()) share.exhaust(this.#clock.monotonicMs())
   }
 
   /** @throws {GwError} unavailable if there is no answer in time. */

@@ -52,6 +52,11 @@ export class ShareHolder {
     return share
   }
 
+  /** Undefined if there is no share of it yet. */
+  find(scope: ScopeName): Share | undefined {
+    return this.#shares.get(idOf(scope))
+  }
+
   get shares(): Iterable<Share> {
     return this.#shares.values()
   }

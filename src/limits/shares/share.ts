@@ -31,7 +31,7 @@ export class Share {
   #smallest = 0n
   #needed = 0n
   #isRecalled = false
-  /** The grantor has not heard of the terms. */
+  /** The grantor has not heard of the terms, or its answer is too old. */
   #isChanged = false
   /** Taken since the last request, and before it: what the next calls will take. */
   #taken = 0n
@@ -210,8 +210,24 @@ export class Share {
     this.#sent = undefined
     this.#amount = answer.amount
     this.#last = answer
-    if (sent.least > 0n && answer.granted === 0n)
-      this.#exhaustedUntilMs = tickMs + (answer.waitMs > 0 ? answer.waitMs : ASK_AGAIN_MS)
+    // Others may return what they do not use.
+    if (sent.least > 0n && answer.granted === 0n && this.leasedToOthers === 0n) this.exhaust(tickMs)
+  }
+
+  /** The grantor has too little, also after others had the time to return what they do not use. */
+  exhaust(tickMs: number): void {
+    this.#exhaustedUntilMs = tickMs + (this.#last?.waitMs || ASK_AGAIN_MS)
+  }
+
+  /** For reports alone: what the grantor has, without a request. */
+  observe({ free, spent }: Pick<ShareAnswer, 'free' | 'spent'>): void {
+    this.#last = { amount: 0n, granted: 0n, free, spent, leased: 0n, waitMs: 0 }
+  }
+
+  /** The next message must have a request of it, so that its answer has what others use by then. */
+  refresh(): void {
+    this.#isChanged = true
+    this.#onTouched(this)
   }
 
   /** Another instance waits for it: the next request returns everything that is not held. */

@@ -199,6 +199,7 @@ class OpenTelemetryCall implements CallTrace {
       'gw.key': record.key,
       'gw.tenant': record.tenant,
       'gw.endpoint': record.endpoint,
+      'gw.node': record.node,
       'gw.revision': record.revision,
       'gw.stream': record.stream,
       'gw.cost': charge && formatNano(charge.amountNano),

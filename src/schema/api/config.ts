@@ -74,6 +74,18 @@ const plan = z
           }),
         ),
         unserved: z.array(z.string()).describe('Publications that lose their last usable endpoint.'),
+        nodes: z
+          .array(
+            z.looseObject({
+              endpoint: z.string(),
+              matches: z.array(z.string()).describe('The connected nodes that it may use afterwards.'),
+              gains: z.array(z.string()),
+              loses: z.array(
+                z.looseObject({ node: z.string(), last_24h: z.looseObject({ requests: z.int() }) }),
+              ),
+            }),
+          )
+          .describe('Endpoints that are new on nodes, or whose nodes change.'),
         paths: z.array(z.looseObject({ publication: z.string(), loses: z.array(z.string()) })),
         prices: z.array(
           z.looseObject({
@@ -313,11 +325,25 @@ export const configOperations = {
     tag: 'config',
     summary: 'Show a revision with its changes',
     params: z.strictObject({ id: z.coerce.number<string>().int().min(1).describe('The revision.') }),
+    query: z.strictObject({
+      since: z.coerce
+        .number<string>()
+        .int()
+        .min(0)
+        .optional()
+        .describe(
+          'The changes since this revision, in place of those since the one before; 0: since nothing.',
+        ),
+    }),
     answer: {
       status: 200,
       description: 'The revision.',
       schema: z
-        .strictObject({ ...revision.shape, changes: plan.shape.changes })
+        .strictObject({
+          ...revision.shape,
+          since: z.int().optional().describe('The revision that `changes` are since, if one was named.'),
+          changes: plan.shape.changes,
+        })
         .meta({ id: 'revision_shown', description: 'A revision with its changes, field by field.' }),
     },
     errors: ['not_found'],

@@ -42,6 +42,13 @@ const shown = z
     name,
     ...shownShape({ ...endpoint.shape, upstream_key: shownSecret }),
     ...ownershipFields,
+    matched_nodes: z
+      .strictObject({
+        joined: z.int().describe('Nodes that have joined.'),
+        connected: z.int().describe('Those of them that are connected now.'),
+      })
+      .optional()
+      .describe('How many nodes it chooses; absent with `base_url`.'),
     health: z
       .strictObject({
         state: z.enum(['unknown', 'healthy', 'unhealthy']),

@@ -21,8 +21,30 @@ const engine = z
     state: z.enum(['up', 'down']),
     kind: z.string().optional().describe('Such as `vllm`, `sglang` or `ollama`; absent if unknown.'),
     models: z.array(z.string()).describe('The models that it lists.'),
+    load: z
+      .strictObject({
+        running: z.number().describe('Requests in work.'),
+        waiting: z.number().describe('Requests that wait.'),
+        cache: z.number().optional().describe('The share of its cache that is full, 0 to 1.'),
+      })
+      .optional()
+      .describe('By its own figures; only over REST, and absent if it has none.'),
   })
   .meta({ id: 'node_engine', description: 'An engine, as its node reports it.' })
+
+const endpointOnNode = z
+  .strictObject({
+    name,
+    state: z
+      .enum(['healthy', 'unhealthy', 'unknown'])
+      .optional()
+      .describe('On this node, as the gateway of the control plane sees it; only over REST.'),
+    in_flight: z
+      .int()
+      .optional()
+      .describe('Requests in flight on this node at that gateway; only over REST.'),
+  })
+  .meta({ id: 'node_endpoint', description: 'An endpoint on a node.' })
 
 const shown = z
   .strictObject({
@@ -38,6 +60,7 @@ const shown = z
     address: z.string().optional().describe('From where it is connected.'),
     version: z.string().optional().describe('The version of gw on the node.'),
     engines: z.array(engine).optional().describe('Absent if it is not connected.'),
+    endpoints: z.array(endpointOnNode).describe('Endpoints that choose this node, by name.'),
   })
   .meta({ id: 'node_shown', description: 'A node that has joined.' })
 
@@ -54,7 +77,13 @@ const token = z
   .meta({ id: 'join_token', description: 'A token with which nodes join; never the token itself.' })
 
 const issued = token
-  .safeExtend({ token: z.string().describe('For `gw node join`. Shown only once.') })
+  .safeExtend({
+    token: z.string().describe('For `gw node join`. Shown only once.'),
+    server: z
+      .string()
+      .optional()
+      .describe('Where the gateway of the control plane listens for nodes, if it does; only over REST.'),
+  })
   .meta({ id: 'issued_join_token', description: 'A new join token.' })
 
 const revoked = z
@@ -67,7 +96,10 @@ export const nodeOperations = {
     path: '/nodes',
     tag: 'nodes',
     summary: 'List nodes',
-    query: pageQuery,
+    query: pageQuery.extend({
+      q: z.string().min(1).max(128).optional().describe('A part of the name.'),
+      endpoint: name.optional().describe('Only nodes that this endpoint chooses.'),
+    }),
     answer: { status: 200, description: 'Those that have joined, sorted by name.', schema: pageOf(shown) },
   },
   get_node: {

@@ -140,6 +140,10 @@ const line = z
     target: z.string().optional().describe('The target of the change.'),
     revision: z.int().optional().describe('The revision that the change made.'),
     request_id: z.string().optional(),
+    reason: z
+      .string()
+      .optional()
+      .describe('Why something was rejected, such as `used_token` of `reject_node`.'),
   })
   .meta({ id: 'audit_line', description: 'A line of the audit log: who changed what, when and from where.' })
 
@@ -213,7 +217,7 @@ export const statusOperations = {
     tag: 'status',
     summary: 'Watch changes and live rates',
     description:
-      'Server-sent events: `status` at the start, `changed` within a second after each change, and `live_stats` every two seconds. Ends with the session. A session has at most four such streams.',
+      'Server-sent events: `status` at the start, `changed` within two seconds after each change, and for administrators `live_stats` every two seconds. For a tenant `changed` comes after changes of its own keys and of itself, without their lines. Ends with the session. A session has at most four such streams.',
     query: z.strictObject({
       limit: z.int().min(1).optional().describe('The stream ends after this many events.'),
     }),

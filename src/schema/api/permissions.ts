@@ -110,7 +110,7 @@ export const PERMISSIONS = {
 
   get_status: ADMIN,
   get_pulse: ADMIN,
-  watch_events: ADMIN,
+  watch_events: ALL_ROLES,
   explain: ADMIN,
   explain_secret: ADMIN,
   list_audit: ADMIN,

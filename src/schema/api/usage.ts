@@ -12,12 +12,20 @@ const filters = {
   until: timestamp.optional().describe('RFC 3339 with a zone.'),
 }
 
+/** What usage can be split by, beside its first dimension. */
+export const USAGE_SPLITS = ['key', 'tenant', 'model', 'endpoint'] as const
+
 const row = z
   .strictObject({
     label: z
       .string()
       .nullable()
       .describe('A name, a day, or the start of an hour in UTC; null for calls of keys without a tenant.'),
+    split: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('With `split`: the name in the second dimension; null for calls of keys without a tenant.'),
     requests: z.int(),
     input_tokens: z.int(),
     cached_input_tokens: z.int(),
@@ -42,6 +50,10 @@ export const call = z
     tenant: z.string().optional(),
     model: z.string(),
     endpoint: z.string().optional(),
+    node: z
+      .string()
+      .optional()
+      .describe('The node that served it, of an endpoint on nodes. Only for administrators.'),
     protocol: z.enum(['openai', 'anthropic']),
     path: z.string(),
     status: z.int(),
@@ -66,7 +78,9 @@ export const call = z
     failed_attempts: z
       .array(z.string())
       .optional()
-      .describe('Each failed attempt: `oai: upstream_error (ECONNREFUSED)`. Only for administrators.'),
+      .describe(
+        'Each failed attempt: `oai: upstream_error (ECONNREFUSED)`, `qwen on gpu-7: upstream_error (ECONNRESET)`. Only for administrators.',
+      ),
   })
   .meta({ id: 'call', description: 'One call. Never contains a prompt or a secret.' })
 
@@ -79,15 +93,18 @@ export const usageOperations = {
     description: 'By the end time of the calls, in quarters of an hour. Without `since`: the last 30 days.',
     query: z.strictObject({
       by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']).default('day'),
+      split: z.enum(USAGE_SPLITS).optional().describe('A second dimension: a row for each pair with calls.'),
       timezone: timeZone.default('UTC').describe('The time zone of days.'),
       ...filters,
     }),
     answer: {
       status: 200,
-      description: 'Largest amounts first; days and hours in order, including those without calls.',
+      description:
+        'Largest amounts first; days and hours in order, including those without calls if there is no `split`.',
       schema: z
         .strictObject({
           by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']),
+          split: z.enum(USAGE_SPLITS).optional(),
           currency: z.string(),
           since: time.describe('Rounded down to a quarter of an hour.'),
           until: time.describe('Rounded up to a quarter of an hour.'),
@@ -107,6 +124,7 @@ export const callOperations = {
     description: 'Kept for `settings.log.retention`. Rejected requests and `count_tokens` leave no line.',
     query: pageQuery.extend({
       ...filters,
+      node: name.optional().describe('Only for administrators.'),
       request_id: z.string().max(128).optional(),
       outcome: z.string().max(64).optional(),
       min_status: z.int().min(100).max(599).optional().describe('400 selects all failed calls.'),

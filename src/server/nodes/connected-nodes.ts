@@ -50,7 +50,8 @@ export interface ConnectedNodesPorts {
 
 /** A connection to accept. */
 export interface NewConnection {
-  readonly socket: Duplex
+  /** The socket, or what is carried in it. */
+  readonly carrier: Duplex
   /** Bytes behind the head of the upgrade. */
   readonly head: Buffer
   readonly identity: NodeIdentity
@@ -162,7 +163,7 @@ export class ConnectedNodes implements NodeDirectory {
    * Accepts a connection; the caller answers the upgrade if `true`. Of two processes with one name the living one keeps it: a
    * silent one, or an earlier connection of the same process, is superseded. Both are informed.
    */
-  mayConnect({ identity: { node }, instance, address }: Omit<NewConnection, 'socket' | 'head'>): boolean {
+  mayConnect({ identity: { node }, instance, address }: Omit<NewConnection, 'carrier' | 'head'>): boolean {
     const live = this.#nodes.get(node)
     if (!live || live.instance === instance || live.connection.isSilent) return true
     live.connection.sendControl({ type: 'notice', code: 'name_taken', address })
@@ -173,12 +174,12 @@ export class ConnectedNodes implements NodeDirectory {
     return false
   }
 
-  accept({ socket, head, identity, instance, address }: NewConnection): void {
+  accept({ carrier, head, identity, instance, address }: NewConnection): void {
     const { node } = identity
     const { clock, version, log } = this.#ports
     this.#dismiss(node, 'superseded')
     const connection = new TunnelConnection(
-      socket,
+      carrier,
       {
         side: 'gateway',
         clock,

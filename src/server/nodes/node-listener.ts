@@ -20,6 +20,13 @@ import {
   TUNNEL_VERSION,
   VERSION_HEADER,
 } from '../../tunnel/control.ts'
+import {
+  acceptOf,
+  isWebSocketKey,
+  WEBSOCKET_PROTOCOL,
+  WEBSOCKET_VERSION,
+  WebSocketCarrier,
+} from '../../tunnel/websocket.ts'
 import type { ConnectedNodes } from './connected-nodes.ts'
 
 /** PEM texts. */
@@ -101,7 +108,7 @@ type RejectionCode = keyof typeof REJECTIONS
  * @throws the system's error if it cannot listen
  */
 export async function listenForNodes(
-  { host, port }: ListenAddress,
+  { host, port, fd }: ListenAddress,
   ports: NodeListenerPorts,
 ): Promise<NodeListener> {
   const { tls, log } = ports
@@ -125,13 +132,14 @@ export async function listenForNodes(
   server.maxConnections = MAX_CONNECTIONS
   server.on('connection', (socket: Socket) => gate.connected(socket))
   server.on('request', (req: IncomingMessage, res: ServerResponse) => gate.request(req, res))
+  // A server of HTTP upgrades sockets, whatever its types say.
   server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) =>
-    gate.upgrade(req, socket, head),
+    gate.upgrade(req, socket as Socket, head),
   )
   server.on('clientError', (_error, socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => {
+    server.listen(fd === undefined ? { host, port } : { fd }, () => {
       server.off('error', reject)
       resolve()
     })
@@ -202,7 +210,7 @@ class NodeGate {
       })
   }
 
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+  upgrade(req: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy())
     this.#attempt(req, () => this.#connect(req, socket, head)).catch((error: unknown) => {
       const code = this.#reject(req, error)
@@ -254,14 +262,20 @@ class NodeGate {
     const { reusedOf: node } = identity
     // Once for each theft: always in the audit.
     this.#ports.log.error({ node, address: addressOf(req) }, 'an earlier credential of a node was used again')
-    await servingNodes.audit({ action: 'revoke_node', user: 'unknown', node, address: addressOf(req) })
+    await servingNodes.audit({
+      action: 'revoke_node',
+      user: 'unknown',
+      node,
+      address: addressOf(req),
+      reason: 'reused_credential',
+    })
     throw new Rejected('reused_credential', node)
   }
 
-  async #connect(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async #connect(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { nodes } = this.#ports
     if (req.url !== TUNNEL_PATH || req.method !== 'GET') throw new Rejected('not_found')
-    if (req.headers.upgrade?.toLowerCase() !== TUNNEL_UPGRADE) throw new Rejected('malformed')
+    const upgrade = upgradeOf(req)
     if (req.headers[VERSION_HEADER] !== String(TUNNEL_VERSION)) throw new Rejected('version')
     const instance = req.headers[INSTANCE_HEADER]
     if (typeof instance !== 'string' || !INSTANCE.test(instance)) throw new Rejected('malformed')
@@ -270,11 +284,15 @@ class NodeGate {
     const connection = { identity, instance, address: addressOf(req) }
     if (!nodes.mayConnect(connection)) throw new Rejected('name_taken', identity.node)
     if (socket.destroyed) return
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${TUNNEL_UPGRADE}\r\n${VERSION_HEADER}: ${TUNNEL_VERSION}\r\n\r\n`,
-    )
+    const lines = [...upgrade.lines, `${VERSION_HEADER}: ${TUNNEL_VERSION}`]
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\n${lines.join('\r\n')}\r\n\r\n`)
     this.#settle(peerOf(req.socket))
-    nodes.accept({ ...connection, socket, head })
+    nodes.accept({
+      ...connection,
+      ...(upgrade.isWebSocket
+        ? { carrier: new WebSocketCarrier(socket, { head }), head: Buffer.alloc(0) }
+        : { carrier: socket, head }),
+    })
   }
 
   /** Only failures count: nodes that come back all at once are not limited. @throws {Rejected} too_many */
@@ -308,7 +326,7 @@ class NodeGate {
     if (error instanceof Rejected) log.warn({ node, address, code }, 'a node was rejected')
     else log.error({ err: error }, 'a node could not be accepted')
     store.servingNodes
-      .audit({ action: 'reject_node', user: 'unknown', node: node || 'unknown', address })
+      .audit({ action: 'reject_node', user: 'unknown', node: node || 'unknown', address, reason: code })
       .catch((failure: unknown) => log.warn({ err: failure }, 'the rejection of a node cannot be audited'))
     return code
   }
@@ -358,6 +376,29 @@ class TokenBucket {
 
   refund(): void {
     this.#saved++
+  }
+}
+
+/** How the connection is upgraded, and the headers of the answer. @throws {Rejected} malformed */
+function upgradeOf({ headers }: IncomingMessage): {
+  readonly isWebSocket: boolean
+  readonly lines: readonly string[]
+} {
+  const upgrade = headers.upgrade?.toLowerCase()
+  if (upgrade === TUNNEL_UPGRADE) return { isWebSocket: false, lines: [`upgrade: ${TUNNEL_UPGRADE}`] }
+  const key = headers['sec-websocket-key']
+  const protocols = headers['sec-websocket-protocol']?.split(',').map(name => name.trim()) ?? []
+  if (
+    upgrade !== 'websocket' ||
+    headers['sec-websocket-version'] !== WEBSOCKET_VERSION ||
+    !isWebSocketKey(key) ||
+    !protocols.includes(WEBSOCKET_PROTOCOL)
+  )
+    throw new Rejected('malformed')
+  const accept = `sec-websocket-accept: ${acceptOf(key)}`
+  return {
+    isWebSocket: true,
+    lines: ['upgrade: websocket', accept, `sec-websocket-protocol: ${WEBSOCKET_PROTOCOL}`],
   }
 }
 

@@ -1,13 +1,17 @@
+import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import type { FromWorker, Peer, ServingWorker, ToWorker } from './messages.ts'
+import { healthReason } from '../../base/catalogue/health.ts'
+import type { FromWorker, Peer, ServingWorker, ToWorker, WorkersMessage } from './messages.ts'
 import type { WorkerEnd, WorkerProcess } from './supervisor.ts'
 
 export interface ForkPorts {
   /** Gets whole lines that a worker has written on its standard output. */
   readonly out: (text: string) => void
   readonly err: (text: string) => void
+  /** How many listening sockets this process has inherited; workers inherit them too. */
+  readonly sockets: number
 }
 
 /** Whether a supervisor has started this process. */
@@ -15,15 +19,20 @@ export function isWorker(): boolean {
   return cluster.isWorker
 }
 
+const STANDARD_STREAMS = ['ignore', 'pipe', 'pipe'] as const
+
 /**
  * Starts this command once more, as a worker. Connections to the address that all workers listen on are accepted by
- * this process, and given to them in turn.
+ * this process, and given to them in turn; on an inherited socket each worker accepts by itself, so that none is accepted by
+ * a process that ends.
  */
-export function forkWorker({ out, err }: ForkPorts): WorkerProcess {
+export function forkWorker({ out, err, sockets }: ForkPorts): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({ silent: true })
+  const inherited = Array.from({ length: sockets }, (_, index) => STANDARD_STREAMS.length + index)
+  cluster.setupPrimary({ stdio: [...STANDARD_STREAMS, ...inherited, 'ipc'] })
   const worker = cluster.fork()
   const { process: child } = worker
+  closeUntaken(child)
   // Lines of several processes on one pipe would mix.
   if (child.stdout) forwardLines(child.stdout, out)
   if (child.stderr) forwardLines(child.stderr, err)
@@ -43,6 +52,43 @@ export function forkWorker({ out, err }: ForkPorts): WorkerProcess {
   }
 }
 
+/** A connection that this process has accepted, as node:cluster sends it to a worker. */
+interface AcceptedConnection {
+  /** Below zero once it is closed. */
+  readonly fd: number
+  close(): void
+}
+
+/** Who was given a connection last. */
+const takers = new WeakMap<AcceptedConnection, ChildProcess>()
+
+/**
+ * node:cluster closes its copy of a connection when the worker has taken it. If the worker dies before, it stays open
+ * (Node 22 to 26), and the client waits for ever: closed here, so that the client tries again.
+ */
+function closeUntaken(child: ChildProcess): void {
+  const given = new Set<AcceptedConnection>()
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean
+  child.send = (...args: unknown[]) => {
+    const [message, handle] = args
+    if (isAccepted(message, handle)) {
+      for (const earlier of given) if (earlier.fd < 0) given.delete(earlier)
+      given.add(handle)
+      takers.set(handle, child)
+    }
+    return send(...args)
+  }
+  child.once('exit', () => {
+    for (const handle of given) if (handle.fd >= 0 && takers.get(handle) === child) handle.close()
+  })
+}
+
+function isAccepted(message: unknown, handle: unknown): handle is AcceptedConnection {
+  if (typeof message !== 'object' || message === null || !('act' in message) || message.act !== 'newconn')
+    return false
+  return typeof handle === 'object' && handle !== null && 'fd' in handle && 'close' in handle
+}
+
 function forwardLines(stream: Readable, write: (text: string) => void): void {
   let rest = ''
   stream.setEncoding('utf8')
@@ -59,9 +105,14 @@ function forwardLines(stream: Readable, write: (text: string) => void): void {
   })
 }
 
+/** Why a gateway of several workers is degraded. */
+export function missingReasons(missing: number, wanted: number): string[] {
+  return missing > 0 ? [healthReason('workers_missing', `${missing} of ${wanted}`)] : []
+}
+
 /** The supervisor, as one of its workers sees it. */
 export class SupervisorLink {
-  #peers: readonly Peer[] = []
+  #workers: Pick<WorkersMessage, 'peers' | 'wanted'> = { peers: [], wanted: 0 }
   /** Resolves when this worker must end: the supervisor says so, or has ended. */
   readonly drained: Promise<void>
 
@@ -71,7 +122,7 @@ export class SupervisorLink {
     this.drained = new Promise(resolve => {
       process.on('message', (message: ToWorker) => {
         if (message.is === 'drain') resolve()
-        else this.#peers = message.peers
+        else this.#workers = message
       })
       process.on('disconnect', resolve)
     })
@@ -79,7 +130,12 @@ export class SupervisorLink {
 
   /** The workers that serve. */
   get peers(): readonly Peer[] {
-    return this.#peers
+    return this.#workers.peers
+  }
+
+  /** Any worker may be asked for `/health`, and speaks for all. */
+  reasons(): string[] {
+    return missingReasons(this.#workers.wanted - this.peers.length, this.#workers.wanted)
   }
 
   get supervisorPid(): number {

@@ -5,10 +5,18 @@ export interface Peer {
   readonly url: string
 }
 
+/** All workers, for each of them. */
+export interface WorkersMessage {
+  readonly is: 'workers'
+  /** Those that serve. */
+  readonly peers: readonly Peer[]
+  /** How many there should be. */
+  readonly wanted: number
+}
+
 /** A message from the supervisor to a worker. */
 export type ToWorker =
-  /** All workers that serve. */
-  | { readonly is: 'peers'; readonly peers: readonly Peer[] }
+  | WorkersMessage
   /** End when the requests in flight have. */
   | { readonly is: 'drain' }
 

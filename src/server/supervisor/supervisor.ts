@@ -137,13 +137,13 @@ export class Supervisor {
     const served = await Promise.race([serving, ended.then(end => new WorkerFailed(end))])
     if (served instanceof WorkerFailed) throw served
     worker.serving = served
-    this.#sendPeers()
+    this.#sendWorkers()
     return served
   }
 
   #onEnded(worker: Worker, end: WorkerEnd, startedAtMs: number): void {
     this.#workers.delete(worker)
-    this.#sendPeers()
+    this.#sendWorkers()
     if (worker.isLeaving || !worker.serving || this.#isClosed) return
     const { clock, log } = this.#ports
     log.error({ pid: worker.process.pid, ...end }, 'a worker has ended: another one takes its place')
@@ -169,14 +169,14 @@ export class Supervisor {
   #drain(worker: Worker): void {
     worker.isLeaving = true
     worker.process.send({ is: 'drain' })
-    this.#sendPeers()
+    this.#sendWorkers()
   }
 
-  #sendPeers(): void {
+  #sendWorkers(): void {
     const serving = [...this.#workers].filter(({ isLeaving }) => !isLeaving)
     const peers = serving.flatMap(worker => worker.serving?.peer ?? [])
     for (const { process, serving: isServing } of this.#workers)
-      if (isServing) process.send({ is: 'peers', peers })
+      if (isServing) process.send({ is: 'workers', peers, wanted: this.#count })
   }
 }
 

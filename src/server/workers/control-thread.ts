@@ -41,6 +41,7 @@ function serveControl(port: MessagePort): void {
           ),
           health: askHealth,
           endpoints: () => main.endpoints(),
+          nodeActivity: () => main.nodeActivity(),
           explainHere: question => main.explain(question),
         }),
       )

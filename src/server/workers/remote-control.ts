@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { ListenAddress, Listener } from '../../http/listen.ts'
 import type { HealthAnswer } from '../../services/health.ts'
+import type { NodeActivity } from '../../services/nodes.ts'
 import type { View } from '../../services/why/decide.ts'
 import type { ExplainQuery } from '../../services/why/explain.ts'
 import type { Explanation } from '../../services/why/to-json.ts'
@@ -43,6 +44,7 @@ export interface MainThread {
   health(): HealthAnswer
   /** The health of the endpoints; empty if this process sends no traffic. */
   endpoints(): readonly EndpointHealth[]
+  nodeActivity(): NodeActivity
   /**
    * Answers from the state of the gateway in this process; undefined if there is none.
    * @throws {CommandError} not_found if no key has that name.
@@ -56,7 +58,7 @@ export interface MainThread {
 /** The ports of the control plane in the main thread. */
 export interface RemoteControlPorts
   extends Omit<ControlOptions, 'address' | 'publicUrl' | 'logLevel'>,
-    Pick<MainThread, 'health' | 'endpoints'> {
+    Pick<MainThread, 'health' | 'endpoints' | 'nodeActivity'> {
   readonly publicUrl: URL | undefined
   /** The state of the gateway in this process; undefined if there is none. */
   readonly view: () => View | undefined
@@ -108,6 +110,7 @@ export async function openRemoteControl(
   const control: Calls<ControlThread, MainThread> = callsOver(worker, {
     health: ports.health,
     endpoints: ports.endpoints,
+    nodeActivity: ports.nodeActivity,
     explain: question => explainHere(question, ports, { find: query => control.find(query) }),
     writeLines: lines => {
       for (const line of lines.match(/[^\n]+\n/g) ?? []) log.lines.write(line)

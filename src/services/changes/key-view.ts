@@ -1,11 +1,31 @@
-import type { Key } from '../../schema/key.ts'
-import { decode } from '../../schema/kinds.ts'
+import { type CanonicalSpec, decode } from '../../schema/kinds.ts'
 import type { KeySuspension, Live, StoredResource, StoredSecret } from '../../store/types.ts'
 import type { KeyState, KeyView, SecretSource } from './types.ts'
 
 /** The displayable data of keys: policies, states, ages of secrets. Sorted by name. */
 export function viewKeys(live: Live): KeyView[] {
-  const active = activeSecrets(live)
+  return standings(live).map(viewKey)
+}
+
+/** The state of each key, by name: for lists, without a policy decoded. */
+export function keyStates(live: Live): ReadonlyMap<string, KeyState> {
+  return new Map(standings(live).map(({ resource, state }) => [resource.name, state]))
+}
+
+/** What is known of a key beside its policy. */
+interface Standing {
+  readonly resource: StoredResource
+  readonly state: KeyState
+  readonly source: SecretSource | undefined
+  /** Its valid secrets, oldest first. */
+  readonly active: readonly StoredSecret[]
+  readonly hold: KeySuspension | undefined
+  readonly atMs: number
+}
+
+function standings(live: Live): Standing[] {
+  const { atMs } = live
+  const actives = activeSecrets(live)
   const issued = new Set(
     live.secrets.filter(secret => secret.revokedAtMs === undefined).map(({ key }) => key),
   )
@@ -13,22 +33,18 @@ export function viewKeys(live: Live): KeyView[] {
   return live.resources
     .filter(({ kind }) => kind === 'key')
     .map(resource => {
-      const { name } = resource
-      const secrets = active.get(name) ?? []
-      return viewKey(resource, secrets, issued.has(name), holds.get(name), live.atMs)
+      const { name, spec } = resource
+      const active = actives.get(name) ?? []
+      const hold = holds.get(name)
+      const source = secretSource(spec, issued.has(name))
+      const isOpen = source === 'hash' || source === 'reference' || active.length > 0
+      return { resource, state: keyState(spec, source, isOpen, hold, atMs), source, active, hold, atMs }
     })
 }
 
-function viewKey(
-  { name, spec, owner, set, place, createdAtMs }: StoredResource,
-  active: readonly StoredSecret[],
-  wasIssued: boolean,
-  hold: KeySuspension | undefined,
-  atMs: number,
-): KeyView {
+function viewKey({ resource, state, source, active, hold, atMs }: Standing): KeyView {
+  const { name, spec, owner, set, place, createdAtMs } = resource
   const key = decode('key', spec)
-  const source = secretSource(key, wasIssued)
-  const isOpen = source === 'hash' || source === 'reference' || active.length > 0
   const newest = active.at(-1)
   return {
     name,
@@ -47,7 +63,7 @@ function viewKey(
       },
     }),
     ...(key.expires_at !== undefined && { expiresAtMs: key.expires_at }),
-    state: keyState(key, source, isOpen, hold, atMs),
+    state,
     ...(hold && { suspendedAtMs: hold.suspendedAtMs }),
     owner,
     ...(set !== undefined && { set }),
@@ -59,25 +75,31 @@ function viewKey(
   }
 }
 
-function secretSource(key: Key, wasIssued: boolean): SecretSource | undefined {
-  if (key.hash !== undefined) return 'hash'
-  if (key.secret !== undefined) return 'reference'
+function secretSource({ hash, secret }: CanonicalSpec, wasIssued: boolean): SecretSource | undefined {
+  if (hash !== undefined) return 'hash'
+  if (secret !== undefined) return 'reference'
   return wasIssued ? 'issued' : undefined
 }
 
 /** The most significant of several reasons. */
 function keyState(
-  key: Key,
+  spec: CanonicalSpec,
   source: SecretSource | undefined,
   isOpen: boolean,
   hold: KeySuspension | undefined,
   atMs: number,
 ): KeyState {
-  if (!key.enabled) return 'disabled'
+  if (spec['enabled'] === false) return 'disabled'
   if (hold) return 'suspended'
-  if (key.expires_at !== undefined && key.expires_at <= atMs) return 'expired'
+  const expiresAtMs = keyExpiryMs(spec)
+  if (expiresAtMs !== undefined && expiresAtMs <= atMs) return 'expired'
   if (source === undefined) return 'no_secret'
   return isOpen ? 'active' : 'expired'
+}
+
+/** When the policy of a key ends. */
+export function keyExpiryMs({ expires_at: at }: CanonicalSpec): number | undefined {
+  return typeof at === 'string' ? Date.parse(at) : undefined
 }
 
 /** The secrets valid at `live.atMs`, oldest first, by key name. */

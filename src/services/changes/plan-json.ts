@@ -81,6 +81,12 @@ function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } 
       last_24h: { requests: day.requests, tokens: day.tokens, cost: formatNano(day.amountNano) },
       last_used_at: lastUsedAtMs === undefined ? null : iso(lastUsedAtMs),
     })),
+    nodes: radius.nodes.map(({ endpoint, matches, gains, loses }) => ({
+      endpoint,
+      matches,
+      gains,
+      loses: loses.map(({ node, requests }) => ({ node, last_24h: { requests } })),
+    })),
     currency: radius.currency,
   }
 }

@@ -76,10 +76,15 @@ function compare({ rejected, candidates, caller }: Decision): string {
     return `${prefix}${WIRE_ERRORS[code].status} ${code} (${message})`
   }
   const by = candidates.filter(({ share }) => share > 0).map(({ target }) => target.endpoint.name)
-  return `${prefix}served by ${by.join(', ')}`
+  return `${prefix}served by ${[...new Set(by)].join(', ')}`
 }
 
-/** Compared tier by tier. The order within a tier is ignored, because the weights decide it. */
+const ON_NODE = ' on '
+
+/**
+ * Compared tier by tier. The order within a tier is ignored, because the weights decide it. Nodes of an endpoint count
+ * one by one only if the test names some.
+ */
 function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, known: LoadedLookup): Judgement {
   const expected = expectationOf(test)
   const callOptions = callOptionsOf(test)
@@ -94,9 +99,13 @@ function judgeRoute(test: ConfigTest, wanted: readonly string[], view: View, kno
   const path = callOptions.path ?? (publication && pathOf(publication))
   const bound = publication && path ? view.nodes.expand(targetsAt(publication, path)) : []
   const usable = inspect(bound, view).filter(({ obstacle }) => !obstacle)
+  const namesNodes = wanted.some(name => name.includes(ON_NODE))
   const tiers = new Map<number, string[]>()
   for (const { target } of usable) {
-    tiers.set(target.priority, [...(tiers.get(target.priority) ?? []), target.endpoint.name])
+    const { name, node } = target.endpoint
+    const label = namesNodes && node !== undefined ? `${name}${ON_NODE}${node}` : name
+    const tier = tiers.get(target.priority) ?? []
+    if (!tier.includes(label)) tiers.set(target.priority, [...tier, label])
   }
   let at = 0
   const fits = [...tiers.values()].every(tier => {
@@ -161,11 +170,19 @@ function firstFailure(callers: readonly Caller[], ask: (caller: Caller) => Judge
 function unknownName(test: ConfigTest, snapshot: Snapshot, known: LoadedLookup): string | undefined {
   const { model } = callOptionsOf(test)
   const expectsNone = rejectionWanted(test).code === 'model_not_found'
+  const routes = (test.routes_to ?? []).map(name => name.split(ON_NODE) as [string, string?])
+  const fixtures = Object.keys(test.nodes ?? {})
+  const joined = snapshot.nodeAdmission === 'token' ? fixtures : []
   const named = [
     ['key', test.key === undefined ? [] : [test.key], known.names('key')],
     ['tenant', test.tenant === undefined ? [] : [test.tenant], snapshot.tenants.keys()],
     ['publication', expectsNone ? [] : [model], snapshot.publications.keys()],
-    ['endpoint', [...(test.down ?? []), ...(test.routes_to ?? [])], snapshot.endpoints.keys()],
+    ['endpoint', [...(test.down ?? []), ...routes.map(([endpoint]) => endpoint)], snapshot.endpoints.keys()],
+    [
+      'node',
+      [...fixtures, ...routes.flatMap(([, node]) => node ?? [])],
+      [...snapshot.nodes.keys(), ...joined],
+    ],
   ] as const
   for (const [kind, names, there] of named) {
     const all = new Set<string>(there)

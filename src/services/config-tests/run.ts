@@ -5,6 +5,8 @@ import { formatNano } from '../../base/decimal.ts'
 import { loadTests, type PlacedTest } from '../../config/config-tests.ts'
 import type { Place } from '../../config/types.ts'
 import type { ConfigTest } from '../../schema/config-test.ts'
+import type { Snapshot } from '../../snapshot/types.ts'
+import { NO_NODES, type NodeDirectory } from '../../upstream/nodes.ts'
 import { loadTree } from '../configuration.ts'
 import type { AppPorts } from '../context.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
@@ -52,7 +54,7 @@ export async function runConfigTests(
   if (!loaded.ok) throw new ConfigurationInvalid(loaded.problems)
   const context = await contextOfFiles(tree, ports)
   const known = new LoadedLookup(context)
-  for (const kind of ['settings', 'endpoint', 'publication', 'tenant', 'key'] as const)
+  for (const kind of ['settings', 'node', 'endpoint', 'publication', 'tenant', 'key'] as const)
     await known.loadAll(kind)
   const worlds = new Worlds(context, ports.clock)
   return loaded.tests.map(({ test, place }: PlacedTest) => ({
@@ -84,8 +86,26 @@ async function besideAll(configPaths: readonly string[], cwd: string): Promise<r
   )
 }
 
+/** The nodes that a test says are connected, with the labels of the files, or else of their tokens. */
+function nodesOfTest(snapshot: Snapshot, nodes: NonNullable<ConfigTest['nodes']>): NodeDirectory {
+  const all = Object.entries(nodes).map(
+    ([name, { labels = {} }]) =>
+      snapshot.nodes.get(name) ?? { name, labels: new Map(Object.entries(labels)), engines: undefined },
+  )
+  return {
+    ...NO_NODES,
+    all,
+    obstacle(name, engine) {
+      const node = nodes[name]
+      if (!node) return 'no_node'
+      if (node.draining) return 'draining'
+      return node.engines === undefined || node.engines.includes(engine) ? undefined : 'engine_down'
+    },
+  }
+}
+
 /**
- * The gateway state for a test: its time, and its endpoints that are down. Tests with the same state share one view.
+ * The gateway state for a test: its time, its endpoints that are down, and its nodes. Tests with the same state share one view.
  */
 class Worlds {
   readonly context: WhyContext
@@ -97,12 +117,13 @@ class Worlds {
     this.#clock = clock
   }
 
-  viewFor({ at, down = [] }: Pick<ConfigTest, 'at' | 'down'>): View {
-    const id = JSON.stringify([at, down.toSorted()])
+  viewFor({ at, down = [], nodes }: Pick<ConfigTest, 'at' | 'down' | 'nodes'>): View {
+    const id = JSON.stringify([at, down.toSorted(), nodes])
     const known = this.#views.get(id)
     if (known) return known
     const { snapshot } = this.context.view
-    const view = freshView(snapshot, stoppedClock(at ?? this.#clock.nowMs()))
+    const connected = nodes && nodesOfTest(snapshot, nodes)
+    const view = freshView(snapshot, stoppedClock(at ?? this.#clock.nowMs()), connected)
     for (const name of down) {
       const endpoint = snapshot.endpoints.get(name)
       if (!endpoint) continue

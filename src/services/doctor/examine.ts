@@ -1,6 +1,6 @@
 import { version as nodeVersionNow } from 'node:process'
 import type { ListenAddress } from '../../http/listen.ts'
-import { storePath } from '../../store/url.ts'
+import { isPostgresUrl, storePath } from '../../store/url.ts'
 import type { AppPorts } from '../context.ts'
 import { diskSpace, memory, nodeVersion, openFiles, port } from './machine.ts'
 import { referenceDiagnoses } from './references.ts'
@@ -22,14 +22,14 @@ export async function examine(
   ports: AppPorts,
 ): Promise<readonly Diagnosis[]> {
   const { signal, clock, cwd } = ports
-  const path = storePath(storeUrl, cwd)
+  const path = isPostgresUrl(storeUrl) ? undefined : storePath(storeUrl, cwd)
   const { diagnoses, standing } = await storeDiagnoses(storeUrl, ports)
   signal.throwIfAborted()
   return [
     nodeVersion(nodeVersionNow),
     memory(),
     await openFiles(),
-    await diskSpace(path),
+    ...(path === undefined ? [] : [await diskSpace(path)]),
     clockDiagnosis(clock.nowMs(), standing?.newest),
     ...diagnoses,
     await masterKeyDiagnosis(storeUrl, ports),

@@ -4,6 +4,7 @@ import { inspectStore, type StoreFile } from '../../store/inspect.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
 import type { Live, Revision } from '../../store/types.ts'
+import { isPostgresUrl } from '../../store/url.ts'
 import type { AppPorts } from '../context.ts'
 import { type Diagnosis, fine } from './types.ts'
 
@@ -25,23 +26,39 @@ export async function storeDiagnoses(
   url: string,
   ports: StorePorts,
 ): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly standing?: StoredResources }> {
+  if (isPostgresUrl(url)) return serverDiagnoses(url, ports)
   const file = await diagnosed('store', () => inspectStore(url, ports.cwd))
   if (file !== undefined && 'check' in file) return { diagnoses: [file] }
-  if (file === undefined) {
-    const none = {
-      check: 'store',
-      state: 'warn',
-      found: 'It does not exist yet.',
-      hint: 'Create it with `gw apply`.',
-    } as const
-    return { diagnoses: [none] }
-  }
+  if (file === undefined) return { diagnoses: [NO_STORE] }
   const opened = await diagnosed('store', () => standingIn(url, ports))
   const about = fileDiagnoses(file)
   if (opened !== undefined && 'check' in opened) return { diagnoses: [opened, ...about] }
-  const { live, newest } = opened
+  const { live } = opened
   const found = `${file.path} opens: revision ${live.head.revision}, ${live.resources.length} resources, ${Math.round(file.fileBytes / MIB)} MiB.`
-  return { diagnoses: [fine('store', found), ...about], standing: { live, ...(newest && { newest }) } }
+  return { diagnoses: [fine('store', found), ...about], standing: opened }
+}
+
+async function serverDiagnoses(
+  url: string,
+  ports: StorePorts,
+): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly standing?: StoredResources }> {
+  const opened = await diagnosed('store', () => standingIn(url, ports).catch(noStore))
+  if ('check' in opened) return { diagnoses: [opened] }
+  const { live } = opened
+  const found = `PostgreSQL answers: revision ${live.head.revision}, ${live.resources.length} resources.`
+  return { diagnoses: [fine('store', found)], standing: opened }
+}
+
+function noStore(error: unknown): Diagnosis {
+  if (error instanceof CommandError && error.code === 'store_missing') return NO_STORE
+  throw error
+}
+
+const NO_STORE: Diagnosis = {
+  check: 'store',
+  state: 'warn',
+  found: 'It does not exist yet.',
+  hint: 'Create it with `gw apply`.',
 }
 
 async function standingIn(url: string, ports: StorePorts): Promise<StoredResources> {
@@ -105,6 +122,12 @@ export async function masterKeyDiagnosis(url: string, { cwd, environment }: Stor
   const found = await diagnosed('master key', async () => {
     const key = MasterKey.of(url, cwd, given)
     if (given === undefined || given.trim() === '') {
+      if (isPostgresUrl(url)) {
+        return fine(
+          'master key',
+          'None: credentials can be set over REST when GW_MASTER_KEY is set for all gateways.',
+        )
+      }
       await key.read()
       return fine('master key', 'Its file beside the store can be used.')
     }

@@ -1,5 +1,4 @@
 import { pause } from '../../base/clock.ts'
-import { Calendar } from '../../limits/calendar.ts'
 import { decode } from '../../schema/kinds.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
@@ -7,7 +6,7 @@ import type { AppPorts } from '../context.ts'
 import { isAlive } from '../gateways.ts'
 import { askGateway, type GatewayAnswer, reachable } from './ask-gateway.ts'
 import { growth, type Sample, type Samples } from './exposition.ts'
-import { type KeysSample, nearLimits, sampleKeys } from './near-limits.ts'
+import { KeySampler, type KeysSample, nearLimits } from './near-limits.ts'
 import { rejectionsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
 import type { EndpointLiveStats, Flow, GatewayLiveStats, LiveStats } from './types.ts'
 
@@ -46,7 +45,6 @@ const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
 const UNSEEN: SeenEndpoint = { state: 'unknown' }
 
 const NO_KEYS: KeysSample = { keys: [], sums: new Map(), usage: [] }
-const NO_TRAFFIC: StoreTraffic = { byEndpoint: [], byModel: [], calls: [] }
 
 /** The result of one sample. */
 interface StatsSample {
@@ -60,7 +58,8 @@ interface StoreSample {
   readonly revision: number
   readonly endpoints: readonly StoredResource[]
   readonly keys: KeysSample
-  readonly traffic: StoreTraffic
+  /** Absent where `/metrics` has it. */
+  readonly traffic?: StoreTraffic
 }
 
 /**
@@ -74,7 +73,7 @@ export class LiveStatsMonitor {
   readonly #hasRates: boolean
   /** Absent if an address is given. */
   readonly #store: Store | undefined
-  readonly #calendar = new Calendar()
+  readonly #keys: KeySampler | undefined
   /** Store sums are compared from this time on, so that they only grow. */
   readonly #sinceMs: number
   #before: StatsSample | undefined
@@ -90,6 +89,7 @@ export class LiveStatsMonitor {
     this.#ports = ports
     this.#store = store
     this.#sinceMs = Math.floor(ports.clock.nowMs() / QUARTER_MS) * QUARTER_MS
+    this.#keys = store && new KeySampler(store, this.#sinceMs)
   }
 
   /** @throws {CommandError} store_… for the store, which is not opened if an address is given. */
@@ -143,7 +143,8 @@ export class LiveStatsMonitor {
         answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
       })),
     )
-    const store = this.#store && (await this.#sampleStore(this.#store, atMs))
+    const isMeasured = answered.some(({ answer }) => answer.samples !== undefined)
+    const store = this.#store && (await this.#sampleStore(this.#store, atMs, isMeasured))
     return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
   }
 
@@ -158,12 +159,13 @@ export class LiveStatsMonitor {
     }))
   }
 
-  async #sampleStore(store: Store, nowMs: number): Promise<StoreSample> {
+  async #sampleStore(store: Store, nowMs: number, isMeasured: boolean): Promise<StoreSample> {
     const span = { sinceMs: this.#sinceMs, untilMs: nowMs }
     const { revision } = await store.head()
     const { resources: endpoints } = await store.find({ kind: 'endpoint' })
-    if (!this.#hasRates) return { revision, endpoints, keys: NO_KEYS, traffic: NO_TRAFFIC }
-    const keys = await sampleKeys(store, this.#calendar, { sinceMs: this.#sinceMs, nowMs })
+    if (!this.#hasRates || !this.#keys) return { revision, endpoints, keys: NO_KEYS }
+    const keys = await this.#keys.sample(revision, nowMs)
+    if (isMeasured) return { revision, endpoints, keys }
     const byEndpoint = await store.accounting.usage({ by: 'endpoint', ...span })
     const byModel = await store.accounting.usage({ by: 'model', ...span })
     const calls = await store.accounting.callLogs({ sinceMs: nowMs - LAST_CALLS_MS, limit: LAST_CALLS })
@@ -237,7 +239,7 @@ function trafficBetween(
   isMeasured: boolean,
 ): Traffic | undefined {
   if (isMeasured) return trafficOfMetrics(grownSince(before, after), seconds)
-  if (!before.store || !after.store) return undefined
+  if (!before.store?.traffic || !after.store?.traffic) return undefined
   return trafficOfStore(before.store.traffic, after.store.traffic, seconds)
 }
 

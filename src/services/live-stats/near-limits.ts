@@ -1,38 +1,83 @@
 import { formatNano } from '../../base/decimal.ts'
-import type { Calendar } from '../../limits/calendar.ts'
-import { decode } from '../../schema/kinds.ts'
+import { Calendar } from '../../limits/calendar.ts'
+import { decode, type Spec } from '../../schema/kinds.ts'
 import type { KeySums } from '../../schema/ledger.ts'
 import { quotaOf, rateOf } from '../../schema/limits.ts'
 import type { UsageRow } from '../../store/ledger/types.ts'
-import type { Store, StoredResource } from '../../store/types.ts'
+import type { Store } from '../../store/types.ts'
 import { tokensOf } from './traffic.ts'
 import type { KeyLiveStats, LimitLiveStats } from './types.ts'
 
 const MINUTE_S = 60
 
+type WatchedKey = Pick<Spec<'key'>, 'tenant' | 'limits' | 'quota' | 'budget'> & { readonly name: string }
+
 /** The usage of keys in the store at one time. */
 export interface KeysSample {
-  readonly keys: readonly StoredResource[]
+  readonly keys: readonly WatchedKey[]
   readonly sums: ReadonlyMap<string, KeySums>
   readonly usage: readonly UsageRow[]
 }
 
-/** Samples the keys that have limits. */
-export async function sampleKeys(
-  store: Store,
-  calendar: Calendar,
-  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
-): Promise<KeysSample> {
-  const { resources } = await store.find({ kind: 'key' })
-  const counted = resources.flatMap(({ name, spec }) => {
-    const { quota, budget } = decode('key', spec)
-    if (quota === undefined && budget === undefined) return []
-    const { startMs } = calendar.span(budget?.per ?? 'total', budget?.timezone ?? 'UTC', nowMs)
-    return [{ key: name, sinceMs: startMs }]
-  })
-  const sums = await store.accounting.keySums(counted)
-  const usage = await store.accounting.usage({ by: 'key', sinceMs, untilMs: nowMs })
-  return { keys: resources, sums: new Map(sums.map(each => [each.key, each])), usage }
+interface KnownSums {
+  readonly sums: KeySums
+  /** The start of the window that they cover. */
+  readonly sinceMs: number
+  /** The calls of the key at that time. */
+  readonly requests: number
+}
+
+/** Samples the keys. There may be thousands: policies are read again after a change, and sums after a call. */
+export class KeySampler {
+  readonly #store: Store
+  readonly #calendar = new Calendar()
+  /** Usage is compared from this time on, so that it only grows. */
+  readonly #sinceMs: number
+  #revision: number | undefined
+  #keys: readonly WatchedKey[] = []
+  readonly #known = new Map<string, KnownSums>()
+
+  constructor(store: Store, sinceMs: number) {
+    this.#store = store
+    this.#sinceMs = sinceMs
+  }
+
+  async sample(revision: number, nowMs: number): Promise<KeysSample> {
+    if (this.#revision !== revision) await this.#read(revision)
+    // Before the sums: calls in between are in the sums, and are looked for once more.
+    const usage = await this.#store.accounting.usage({ by: 'key', sinceMs: this.#sinceMs, untilMs: nowMs })
+    const requests = new Map(usage.map(row => [row.label, row.requests]))
+    const wanted = this.#keys.flatMap(({ name, quota, budget }) => {
+      if (quota === undefined && budget === undefined) return []
+      const { startMs } = this.#calendar.span(budget?.per ?? 'total', budget?.timezone ?? 'UTC', nowMs)
+      return [{ key: name, sinceMs: startMs, requests: requests.get(name) ?? 0 }]
+    })
+    const stale = wanted.filter(({ key, sinceMs, requests: now }) => {
+      const known = this.#known.get(key)
+      return known?.sinceMs !== sinceMs || known.requests !== now
+    })
+    const sums = await this.#store.accounting.keySums(stale)
+    for (const [at, each] of stale.entries()) {
+      const found = sums[at]
+      if (found) this.#known.set(each.key, { ...each, sums: found })
+    }
+    return {
+      keys: this.#keys,
+      sums: new Map([...this.#known].map(([key, known]) => [key, known.sums])),
+      usage,
+    }
+  }
+
+  async #read(revision: number): Promise<void> {
+    const { resources } = await this.#store.find({ kind: 'key' })
+    this.#keys = resources.map(({ name, spec }) => {
+      const { tenant, limits, quota, budget } = decode('key', spec)
+      return { name, tenant, limits, quota, budget }
+    })
+    this.#revision = revision
+    // A key of the same name may be another one.
+    this.#known.clear()
+  }
 }
 
 /**
@@ -46,8 +91,7 @@ export function nearLimits(
 ): readonly KeyLiveStats[] {
   const was = new Map(before?.usage.map(row => [row.label, row]))
   const is = new Map(after.usage.map(row => [row.label, row]))
-  const keys = after.keys.map(({ name, spec }): KeyLiveStats => {
-    const { tenant, limits, quota, budget } = decode('key', spec)
+  const keys = after.keys.map(({ name, tenant, limits, quota, budget }): KeyLiveStats => {
     const [earlier, later] = [was.get(name), is.get(name)]
     const rate = (pick: (row: UsageRow) => number) =>
       later === undefined || seconds === 0 ? 0 : (pick(later) - (earlier ? pick(earlier) : 0)) / seconds

@@ -25,7 +25,7 @@ import type { HealthRegistry } from '../../upstream/routing/health-registry.ts'
 /** The state that decides a call: of a running gateway, or constructed. */
 export interface View {
   readonly snapshot: Snapshot
-  readonly limiter: Pick<Limiter, 'inspect'>
+  readonly limiter: Pick<Limiter, 'inspect' | 'refresh'>
   readonly health: HealthRegistry
   readonly clock: Clock
   readonly nodes: NodeTargets
@@ -135,6 +135,28 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
     ...(run.rejected && { rejected: run.rejected }),
     ...(estimated && { estimate: estimated }),
     candidates,
+  }
+}
+
+/**
+ * Asks what other gateways use of the limits of a call. Must be awaited before {@link decide}, which takes no time.
+ *
+ * @returns what is unknown if the store does not answer.
+ */
+export async function refreshLimits(
+  { entry: key }: Caller,
+  callOptions: CallOptions,
+  { snapshot, limiter, clock }: View,
+): Promise<string | undefined> {
+  const publication = snapshot.publications.get(callOptions.model)
+  if (!key || !publication) return undefined
+  const estimated = estimateOf(publication, callOptions, callOptions.path ?? pathOf(publication), clock)
+  try {
+    await limiter.refresh(key, estimated && { publication, estimate: estimated })
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GwError)) throw error
+    return 'What other gateways use of the limits: the store does not answer; as it was known last.'
   }
 }
 

@@ -6,7 +6,7 @@ import { didYouMean } from '../../config/did-you-mean.ts'
 import type { CallPath } from '../../schema/paths.ts'
 import { INFERENCE_PATHS } from '../../schema/paths.ts'
 import { LoadedLookup, type WhyContext } from './context.ts'
-import { type Caller, type CallOptions, decide } from './decide.ts'
+import { type Caller, type CallOptions, decide, refreshLimits } from './decide.ts'
 import { callerNamed, callerOf, callersNamed, explainKeys, explainModels } from './explain-calls.ts'
 import { decisionToJson, type Explanation } from './to-json.ts'
 
@@ -57,6 +57,8 @@ export async function explain(
   if (model !== undefined) {
     await lookup.loadModel(model)
     const callOptions: CallOptions = { ...call, model }
+    const unknownLimits = await refreshLimits(caller, callOptions, view)
+    if (unknownLimits !== undefined) head.unknown.push(unknownLimits)
     return { ...head, decision: decisionToJson(decide(caller, callOptions, view), lookup) }
   }
   await lookup.loadAll('publication')

@@ -16,10 +16,10 @@ import { HealthRegistry } from '../../upstream/routing/health-registry.ts'
 import type { DeclaredState, WhyContext } from './context.ts'
 import type { View } from './decide.ts'
 
-const UNKNOWN = [
-  'Rates and the holds of requests in flight: only the gateway counts them; assumed to be zero.',
-  'Endpoint health: only the gateway knows it; each endpoint is assumed to be usable.',
-]
+const RATES = 'Rates and the holds of requests in flight: only the gateway counts them; assumed to be zero.'
+const SHARED =
+  'Limits that several gateways share: as the store has them, up to a second old; requests in flight are assumed to hold nothing.'
+const UNKNOWN = ['Endpoint health: only the gateway knows it; each endpoint is assumed to be usable.']
 const NODES = 'Nodes: only the gateway knows who is connected; each declared node is assumed to be.'
 const REFERRED =
   'Secrets behind references: only the gateway reads them, so a key is not found by such a secret.'
@@ -62,13 +62,20 @@ export async function contextOfState(
   query.answerSums(await sumsOf(queries, accounting, clock.nowMs(), account))
   query.answerBalances(await balancesOf(query.tenants, accounting))
   limiter.adopt(snapshot)
+  const shared = await accounting.sharedLimits(ownersOf(account, snapshot))
+  limiter.observe(shared)
   const health = new HealthRegistry(clock)
   health.adopt(snapshot)
   const refers = decoded.keys.some(({ secret }) => secret !== undefined)
   return {
     source: 'store',
     revision: state.revision,
-    unknown: [...UNKNOWN, ...(refers ? [REFERRED] : []), ...(usesNodes(snapshot) ? [NODES] : [])],
+    unknown: [
+      shared.length > 0 ? SHARED : RATES,
+      ...UNKNOWN,
+      ...(refers ? [REFERRED] : []),
+      ...(usesNodes(snapshot) ? [NODES] : []),
+    ],
     view: {
       snapshot,
       limiter,
@@ -86,6 +93,17 @@ export async function contextOfState(
 function accountOf(name: string, { keys }: Snapshot): string {
   for (const key of keys.values()) if (key.name === name) return key.account
   return name
+}
+
+/** A key and its tenant; without a key, all of them. */
+function ownersOf(account: string | undefined, { keys }: Snapshot): readonly string[] {
+  const owners = new Set<string>()
+  for (const key of keys.values()) {
+    if (account !== undefined && key.account !== account) continue
+    owners.add(`key ${key.account}`)
+    if (key.tenant) owners.add(`tenant ${key.tenant.account}`)
+  }
+  return [...owners]
 }
 
 /** The state of the gateway in this process, with the resources of its store. */

@@ -15,7 +15,8 @@ import { crc32 } from 'node:zlib'
  * afterwards.
  */
 
-export const FORMAT_VERSION = 1
+/** 2 added rows of the call log with a node. */
+export const FORMAT_VERSION = 2
 const MAGIC = Buffer.from('gwledger')
 export const HEADER_BYTES = 64
 export const PIECE_HEADER_BYTES = 24

@@ -16,7 +16,7 @@ import type { ByteReader, ByteWriter } from './bytes.ts'
  * there. The numbers of kinds, bits, flags and protocols are part of the format (`FORMAT_VERSION`): never reuse one.
  */
 
-const KIND = { hold: 1, settle: 2, release: 3, log: 4 } as const
+const KIND = { hold: 1, settle: 2, release: 3, log: 4, logOnNode: 5 } as const
 
 const HAS_TENANT = 1
 const HOLD = { prepaid: 2, call: 4, stream: 8, price: 16, inputUnits: 32 } as const
@@ -54,7 +54,8 @@ export function decodeRow(from: ByteReader): Row {
     case KIND.release:
       return ['end', decodeEnd(from, kind === KIND.settle)]
     case KIND.log:
-      return ['log', decodeCall(from)]
+    case KIND.logOnNode:
+      return ['log', decodeCall(from, kind === KIND.logOnNode)]
     default:
       throw new RangeError(`a row of the unknown kind ${kind}`)
   }
@@ -186,8 +187,8 @@ function decodeStored(from: ByteReader): StoredIds {
 }
 
 function encodeCall(to: ByteWriter, call: CallRecord): void {
-  const { tenant, endpoint, errorCode, usage, firstByteMs, reason, failedAttempts } = call
-  to.byte(KIND.log)
+  const { tenant, endpoint, node, errorCode, usage, firstByteMs, reason, failedAttempts } = call
+  to.byte(node === undefined ? KIND.log : KIND.logOnNode)
   to.byte(
     bit(tenant !== undefined, HAS_TENANT) |
       bit(endpoint !== undefined, CALL.endpoint) |
@@ -204,6 +205,7 @@ function encodeCall(to: ByteWriter, call: CallRecord): void {
   if (tenant !== undefined) to.text(tenant)
   to.text(call.publication)
   if (endpoint !== undefined) to.text(endpoint)
+  if (node !== undefined) to.text(node)
   to.byte(PROTOCOLS.indexOf(call.protocol))
   to.text(call.path)
   to.count(call.status)
@@ -222,7 +224,7 @@ function encodeCall(to: ByteWriter, call: CallRecord): void {
   }
 }
 
-function decodeCall(from: ByteReader): CallRecord {
+function decodeCall(from: ByteReader, isOnNode: boolean): CallRecord {
   const bits = from.byte()
   const optionalText = (which: number) => ((bits & which) === 0 ? undefined : from.text())
   const requestId = from.text()
@@ -231,6 +233,7 @@ function decodeCall(from: ByteReader): CallRecord {
   const tenant = optionalText(HAS_TENANT)
   const publication = from.text()
   const endpoint = optionalText(CALL.endpoint)
+  const node = isOnNode ? from.text() : undefined
   const protocol = PROTOCOLS[from.byte()]
   if (!protocol) throw new RangeError('a call of an unknown protocol')
   const path = from.text()
@@ -253,6 +256,7 @@ function decodeCall(from: ByteReader): CallRecord {
     tenant,
     publication,
     endpoint,
+    node,
     protocol,
     path,
     status,

@@ -1,7 +1,8 @@
 import { type Expression, type Kysely, type SqlBool, sql } from 'kysely'
 import { protocolOfPath } from '../../schema/paths.ts'
 import type { Tables } from '../tables.ts'
-import { fromRequestId, nameOf, requestIdOf, toFlags } from './columns.ts'
+import { nameOf, toFlags } from './columns.ts'
+import { type LedgerDialect, SQLITE_LEDGER } from './dialect.ts'
 import { PAGE_FILTERS, PAGE_IDS, type PageFilter } from './log-pages.ts'
 import type { CallLogQuery, StoredCall } from './types.ts'
 
@@ -9,6 +10,8 @@ import type { CallLogQuery, StoredCall } from './types.ts'
 const FIRST_PAGES = 16
 const MAX_PAGES = 1_024
 const GROWTH = 8
+/** More than any status: an integer of PostgreSQL. */
+const MAX_STATUS = 2 ** 31 - 1
 
 /** A span of ids. */
 interface Span {
@@ -23,14 +26,20 @@ interface Condition {
   readonly max: number
 }
 
-export async function selectCalls(db: Kysely<Tables>, query: CallLogQuery): Promise<StoredCall[]> {
+export async function selectCalls(
+  db: Kysely<Tables>,
+  query: CallLogQuery,
+  dialect: LedgerDialect = SQLITE_LEDGER,
+): Promise<StoredCall[]> {
   const limit = query.limit ?? 100
   const conditions = await conditionsOf(db, query)
   if (!conditions) return []
-  if (query.requestId !== undefined) return selectRows(db, query, conditions, undefined, limit)
+  const rowsIn = (span: Span | undefined, most: number) =>
+    selectRows(db, dialect, query, conditions, span, most)
+  if (query.requestId !== undefined || !dialect.hasLogPages) return rowsIn(undefined, limit)
   const calls: StoredCall[] = []
   for await (const span of spans(db, query, conditions)) {
-    calls.push(...(await selectRows(db, query, conditions, span, limit - calls.length)))
+    calls.push(...(await rowsIn(span, limit - calls.length)))
     if (calls.length >= limit) break
   }
   return calls
@@ -44,6 +53,7 @@ async function conditionsOf(db: Kysely<Tables>, query: CallLogQuery): Promise<Co
     ['publication_id', query.publication],
     ['endpoint_id', query.endpoint],
     ['outcome_id', query.outcome],
+    ['node_id', query.node],
   ] as const
   const conditions: Condition[] = []
   for (const [filter, name] of named) {
@@ -54,7 +64,7 @@ async function conditionsOf(db: Kysely<Tables>, query: CallLogQuery): Promise<Co
   }
   const { minStatus, maxStatus } = query
   if (minStatus !== undefined || maxStatus !== undefined)
-    conditions.push({ filter: 'status', min: minStatus ?? 0, max: maxStatus ?? Number.MAX_SAFE_INTEGER })
+    conditions.push({ filter: 'status', min: minStatus ?? 0, max: maxStatus ?? MAX_STATUS })
   return conditions
 }
 
@@ -115,6 +125,7 @@ const NAMES = {
   tenant: 'tenant_id',
   publication: 'publication_id',
   endpoint: 'endpoint_id',
+  node: 'node_id',
   path: 'path_id',
   outcome: 'outcome_id',
   errorCode: 'error_code_id',
@@ -123,6 +134,7 @@ const NAMES = {
 /** @param span Absent: rows of any id. */
 async function selectRows(
   db: Kysely<Tables>,
+  { requestIdOf, toRequest }: LedgerDialect,
   query: CallLogQuery,
   conditions: readonly Condition[],
   span: Span | undefined,
@@ -140,6 +152,7 @@ async function selectRows(
       sql.raw<string | null>(nameOf(NAMES.tenant)).as('tenant'),
       sql.raw<string>(nameOf(NAMES.publication)).as('publication'),
       sql.raw<string | null>(nameOf(NAMES.endpoint)).as('endpoint'),
+      sql.raw<string | null>(nameOf(NAMES.node)).as('node'),
       sql.raw<string>(nameOf(NAMES.path)).as('path'),
       sql.raw<string>(nameOf(NAMES.outcome)).as('outcome'),
       sql.raw<string | null>(nameOf(NAMES.errorCode)).as('errorCode'),
@@ -149,7 +162,7 @@ async function selectRows(
   if (span) select = select.where('id', '>=', span.from).where('id', '<=', span.to)
   if (query.after !== undefined) select = select.where('id', '>', query.after)
   if (query.before !== undefined) select = select.where('id', '<', query.before)
-  if (query.requestId !== undefined) select = select.where('request', '=', fromRequestId(query.requestId))
+  if (query.requestId !== undefined) select = select.where('request', '=', toRequest(query.requestId))
   for (const { filter, min, max } of conditions) {
     select =
       min === max ? select.where(filter, '=', min) : select.where(filter, '>=', min).where(filter, '<=', max)
@@ -164,6 +177,7 @@ async function selectRows(
     ...(row.tenant !== null && { tenant: row.tenant }),
     publication: row.publication,
     ...(row.endpoint !== null && { endpoint: row.endpoint }),
+    ...(row.node !== null && { node: row.node }),
     protocol: protocolOfPath(row.path),
     path: row.path,
     status: row.status,

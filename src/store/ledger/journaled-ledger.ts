@@ -281,7 +281,6 @@ export class JournaledLedger implements Ledger {
     const left = await this.#journal.close(Math.max(0, untilMs - clock.monotonicMs()), isFolded)
     if (isFolded) {
       // A thread that closes its connection itself leaves no write-ahead log behind.
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       this.#worker.postMessage('close')
       await Promise.race([this.#exited, timeout])
     }
@@ -314,7 +313,6 @@ export class JournaledLedger implements Ledger {
     const questions = this.#questions
     this.#questions = []
     const post: Post = { writtenRow: this.#journal.writtenRow, questions }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(post)
     // Rows that could not be written yet: the writer must hear of them later.
     if (post.writtenRow < this.#lastRow) this.#foldSoon()

@@ -272,6 +272,7 @@ export class LedgerRows {
       endpoint_id: record.endpoint === undefined ? null : names.idOf(record.endpoint),
       outcome_id: names.idOf(record.outcome),
       status: record.status,
+      node_id: record.node === undefined ? null : names.idOf(record.node),
     }
     const { lastInsertRowid } = this.#call.run(
       record.atMs,
@@ -293,6 +294,7 @@ export class LedgerRows {
       record.attempts,
       record.reason ?? null,
       record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
+      paged.node_id,
     )
     this.#logPages.add(Number(lastInsertRowid), record.atMs, paged)
   }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { CommandError } from '../../base/catalogue/command.ts'
+import type { PostgresSettings } from '../postgres/ledger/messages.ts'
 import type { Report, WriterSettings } from './messages.ts'
 
 /** A thread that can take rows. */
@@ -41,17 +42,26 @@ export class LedgerThread {
    * @throws {CommandError} journal_damaged; the reason, if the thread ends instead.
    */
   async begin(settings: WriterSettings): Promise<Begun> {
+    const { worker, first } = await this.start(settings)
+    const report = first as Report
+    if (report.is === 'damaged') throw new CommandError('journal_damaged', `${report.message}.`)
+    if (report.is !== 'ready')
+      throw new Error(`the ledger's thread reported ${report.is} before it was ready`)
+    const { journalId, nextRow, alarms } = report
+    return { worker, journalId, nextRow, alarms }
+  }
+
+  /** Resolves with the first report. @throws the reason, if the thread ends instead. */
+  async start(
+    settings: WriterSettings | PostgresSettings,
+  ): Promise<{ readonly worker: Worker; readonly first: object }> {
     this.#worker.ref()
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     this.#worker.postMessage(settings)
     // Not `events.once`, which settles later: a thread that reports and ends at once would have ended without a report.
-    const reported = new Promise<Report>(resolve => this.#worker.once('message', resolve))
+    const reported = new Promise<object>(resolve => this.#worker.once('message', resolve))
     const first = await Promise.race([reported, this.#ended])
     if (first instanceof Error) throw first
-    if (first.is === 'damaged') throw new CommandError('journal_damaged', `${first.message}.`)
-    if (first.is !== 'ready') throw new Error(`the ledger's thread reported ${first.is} before it was ready`)
-    const { journalId, nextRow, alarms } = first
-    return { worker: this.#worker, journalId, nextRow, alarms }
+    return { worker: this.#worker, first }
   }
 
   /** Ends a thread that is not needed. */

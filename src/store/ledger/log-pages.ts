@@ -7,6 +7,7 @@ export const PAGE_FILTERS = {
   endpoint_id: 3,
   outcome_id: 4,
   status: 5,
+  node_id: 6,
 } as const
 export type PageFilter = keyof typeof PAGE_FILTERS
 
@@ -51,6 +52,7 @@ export class LogPages {
     this.#record(PAGE_FILTERS.endpoint_id, values.endpoint_id)
     this.#record(PAGE_FILTERS.outcome_id, values.outcome_id)
     this.#record(PAGE_FILTERS.status, values.status)
+    this.#record(PAGE_FILTERS.node_id, values.node_id)
   }
 
   /** Call it before the commit. */

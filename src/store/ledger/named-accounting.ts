@@ -1,5 +1,6 @@
 import type { Kind } from '../../schema/kinds.ts'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import type { SharedLimit } from '../../schema/shares.ts'
 import type { Accounts } from '../renames.ts'
 import type {
   Accounting,
@@ -12,6 +13,8 @@ import type {
   CallLogQuery,
   EntriesPage,
   NamedUse,
+  NodeUse,
+  NodeUseQuery,
   PeakUse,
   StoredCall,
   StoredRejection,
@@ -98,6 +101,12 @@ export class NamedAccounting implements Accounting {
     return byName(await this.#byAccount.peaks(toAccounts(query, accounts)), KIND_OF[query.by], accounts)
   }
 
+  async nodeUse(query: NodeUseQuery): Promise<readonly NodeUse[]> {
+    const accounts = await this.#accounts()
+    const rows = await this.#byAccount.nodeUse(query)
+    return rows.map(row => ({ ...row, endpoint: accounts.nameOf('endpoint', row.endpoint) }))
+  }
+
   async keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
     const accounts = await this.#accounts()
     const sums = await this.#byAccount.keySums(
@@ -106,12 +115,20 @@ export class NamedAccounting implements Accounting {
     return sums.map(sum => ({ ...sum, key: accounts.nameOf('key', sum.key) }))
   }
 
+  /** By account: limits have no names. */
+  sharedLimits(owners: readonly string[]): Promise<readonly SharedLimit[]> {
+    return this.#byAccount.sharedLimits(owners)
+  }
+
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const accounts = await this.#accounts()
     const rows = await this.#byAccount.usage({ ...query, ...toAccountFilters(query, accounts) })
-    if (query.by === 'day' || query.by === 'hour') return rows
-    const kind = KIND_OF[query.by]
-    return rows.map(row => ({ ...row, label: accounts.nameOf(kind, row.label) }))
+    const { by, split } = query
+    return rows.map(row => ({
+      ...row,
+      ...(by !== 'day' && by !== 'hour' && { label: accounts.nameOf(KIND_OF[by], row.label) }),
+      ...(split !== undefined && { split: accounts.nameOf(KIND_OF[split], row.split ?? '') }),
+    }))
   }
 
   async callLogs(query: CallLogQuery = {}): Promise<readonly StoredCall[]> {

@@ -2,7 +2,7 @@ import { CommandError } from '../../base/catalogue/command.ts'
 import type { Clock } from '../../base/clock.ts'
 import { JournalFolder, journalFolder } from '../journal/files.ts'
 import { Journal } from '../journal/journal.ts'
-import { storePath } from '../url.ts'
+import { isPostgresUrl, storePath } from '../url.ts'
 import { JournaledLedger } from './journaled-ledger.ts'
 import { type Lease, takeFreeLane } from './lease.ts'
 import { LedgerThread } from './ledger-thread.ts'
@@ -19,6 +19,8 @@ export interface OpenLedgerOptions {
   readonly openTimeoutMs?: number
   /** The maximum number of rows in one transaction, which bounds the waiting time of queries: 1,000 by default. */
   readonly batchRows?: number
+  /** How long a gateway of a store in PostgreSQL keeps its limits without a sign of life: 10 s by default. */
+  readonly leaseMs?: number
   /** The lane that was taken; by default the first free one. The ledger releases its lease, also after an error. */
   readonly place?: { readonly lane: number; readonly lease: Lease }
   /** A thread that was started before; otherwise one is started here. The ledger ends it, also after an error. */
@@ -29,14 +31,18 @@ export interface OpenLedgerOptions {
 const STALL_MARGIN_MS = 3_000
 
 /**
- * Becomes a gateway of a store that `openStore` has migrated, with a journal, and a thread that folds it into the
- * store. What earlier processes left in the journal of its lane is in the store when it resolves.
+ * Becomes a gateway of a store that `openStore` has migrated, with a thread that writes it. SQLite: with a journal, which
+ * the thread folds into the store. What earlier processes left in the journal of its lane is in the store when it resolves.
  * @throws {CommandError} store_in_use if no lane is free; store_unavailable, store_missing, usage; journal_damaged if
  * rows of the journal are missing
  */
 export async function openLedger(url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const thread = options.thread ?? new LedgerThread()
   try {
+    if (isPostgresUrl(url)) {
+      const { openPostgresLedger } = await import('../postgres/ledger/open.ts')
+      return await openPostgresLedger(thread, url, options)
+    }
     return await openWith(thread, url, options)
   } catch (error) {
     options.place?.lease.release()

@@ -1,8 +1,11 @@
 import { type Kysely, sql } from 'kysely'
 import type { KeySums, KeySumsQuery } from '../../schema/ledger.ts'
+import { chunks } from '../chunks.ts'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
-import type { NamedUse, PeakUse, UseQuery } from './types.ts'
+import { type LedgerDialect, SQLITE_LEDGER } from './dialect.ts'
+import { PAGE_FILTERS, PAGE_IDS } from './log-pages.ts'
+import type { NamedUse, NodeUse, NodeUseQuery, PeakUse, UseQuery } from './types.ts'
 import { QUARTER_MS } from './usage-sums.ts'
 
 const COLUMNS = {
@@ -20,7 +23,7 @@ const MINUTES_A_QUARTER = QUARTER_MS / 60_000
 export async function selectUse(db: Kysely<Tables>, query: UseQuery): Promise<NamedUse[]> {
   const column = COLUMNS[query.by]
   const found: NamedUse[] = []
-  for (const names of chunks(query.names)) {
+  for (const names of chunks(query.names, NAMES_AT_ONCE)) {
     const rows = await db
       .selectFrom('usage_quarters')
       .select(eb => [
@@ -55,11 +58,12 @@ export async function selectUse(db: Kysely<Tables>, query: UseQuery): Promise<Na
 export async function selectLastUse(
   db: Kysely<Tables>,
   query: UseQuery,
+  dialect: LedgerDialect = SQLITE_LEDGER,
 ): Promise<ReadonlyMap<string, number>> {
-  if (query.by === 'key') return selectLastUseOfKeys(db, query)
+  if (query.by === 'key') return selectLastUseOfKeys(db, query, dialect)
   const column = COLUMNS[query.by]
   const last = new Map<string, number>()
-  for (const names of chunks(query.names)) {
+  for (const names of chunks(query.names, NAMES_AT_ONCE)) {
     const rows = await db
       .selectFrom('usage_quarters')
       .select(eb => [`${column} as name`, eb.fn.max('quarter').as('last')])
@@ -76,14 +80,35 @@ export async function selectLastUse(
 async function selectLastUseOfKeys(
   db: Kysely<Tables>,
   { names, sinceMs }: UseQuery,
+  { textTable }: LedgerDialect,
 ): Promise<ReadonlyMap<string, number>> {
   const since = Math.floor(sinceMs / QUARTER_MS)
   const { rows } = await sql<{ name: string; last: number | null }>`
     select value as name, (
       select quarter from usage_quarters
       where key_name = value and quarter >= ${since} order by quarter desc limit 1
-    ) as last from json_each(${JSON.stringify(names)})`.execute(db)
+    ) as last from ${textTable(names)}`.execute(db)
   return new Map(rows.flatMap(({ name, last }) => (last === null ? [] : [[name, last * QUARTER_MS]])))
+}
+
+/** Reads only the pages of the call log that have one of the nodes. */
+export async function selectNodeUse(
+  db: Kysely<Tables>,
+  { nodes, sinceMs }: NodeUseQuery,
+): Promise<readonly NodeUse[]> {
+  const { rows } = await sql<NodeUse>`
+    with nodes as (select id, name from ledger_names where name in (select value from json_each(${JSON.stringify(nodes)}))),
+      pages as (
+        select distinct v.page from call_log_values v join call_log_pages p on p.page = v.page
+        where v.filter = ${PAGE_FILTERS.node_id} and v.value in (select id from nodes) and p.last_at_ms >= ${sinceMs})
+    select nodes.name as node, endpoints.name as endpoint, count(*) as requests
+    from pages
+      cross join call_logs c on c.id between pages.page * ${PAGE_IDS} and pages.page * ${PAGE_IDS} + ${PAGE_IDS - 1}
+      join nodes on nodes.id = c.node_id
+      join ledger_names endpoints on endpoints.id = c.endpoint_id
+    where c.at_ms >= ${sinceMs}
+    group by c.node_id, c.endpoint_id`.execute(db)
+  return rows
 }
 
 /** The average minute of the busiest quarter of an hour of each name. */
@@ -93,7 +118,7 @@ export async function selectPeaks(
 ): Promise<ReadonlyMap<string, PeakUse>> {
   const column = COLUMNS[query.by]
   const peaks = new Map<string, PeakUse>()
-  for (const names of chunks(query.names)) {
+  for (const names of chunks(query.names, NAMES_AT_ONCE)) {
     const rows = await db
       .selectFrom('usage_quarters')
       .select(eb => [
@@ -122,31 +147,40 @@ export async function selectKeySums(
   queries: readonly KeySumsQuery[],
 ): Promise<KeySums[]> {
   const sums: KeySums[] = []
-  for (const { key, sinceMs } of queries) {
-    const total = await db
-      .selectFrom('key_totals')
-      .select(['tokens', asText('amount_units').as('units'), asText('amount_nano').as('nano')])
-      .where('key_name', '=', key)
-      .executeTakeFirst()
-    const window = await db
-      .selectFrom('usage_quarters')
-      .select([
-        sql<string | null>`cast(sum(amount_units) as text)`.as('units'),
-        sql<string | null>`cast(sum(amount_nano) as text)`.as('nano'),
-      ])
-      .where('key_name', '=', key)
-      .where('quarter', '>=', Math.floor(sinceMs / QUARTER_MS))
-      .executeTakeFirst()
-    sums.push({ key, totalTokens: total?.tokens ?? 0, totalNano: toNano(total), windowNano: toNano(window) })
+  for (const some of chunks(queries, NAMES_AT_ONCE)) {
+    const wanted = some.map(
+      ({ key, sinceMs }, place) =>
+        sql`(cast(${place} as bigint), cast(${key} as text), cast(${Math.floor(sinceMs / QUARTER_MS)} as bigint))`,
+    )
+    // One statement for thousands of keys: each is a look-up, and a span of a table that is sorted by key and time.
+    const { rows } = await sql<KeySumsRow>`
+      with wanted (place, key_name, since) as (values ${sql.join(wanted)})
+      select
+        tokens, cast(amount_units as text) as units, cast(amount_nano as text) as nano,
+        (${windowSum('amount_units')}) as window_units, (${windowSum('amount_nano')}) as window_nano
+      from wanted left join key_totals on key_totals.key_name = wanted.key_name
+      order by place`.execute(db)
+    for (const [at, { tokens, units, nano, window_units, window_nano }] of rows.entries()) {
+      sums.push({
+        key: some[at]?.key ?? '',
+        totalTokens: tokens ?? 0,
+        totalNano: toNano({ units, nano }),
+        windowNano: toNano({ units: window_units, nano: window_nano }),
+      })
+    }
   }
   return sums
 }
 
-function asText(column: string) {
-  return sql<string>`cast(${sql.ref(column)} as text)`
+interface KeySumsRow {
+  readonly tokens: number | null
+  readonly units: string | null
+  readonly nano: string | null
+  readonly window_units: string | null
+  readonly window_nano: string | null
 }
 
-function* chunks(names: readonly string[]): Generator<readonly string[]> {
-  for (let start = 0; start < names.length; start += NAMES_AT_ONCE)
-    yield names.slice(start, start + NAMES_AT_ONCE)
+function windowSum(column: 'amount_units' | 'amount_nano') {
+  return sql`select cast(sum(${sql.ref(column)}) as text) from usage_quarters
+    where usage_quarters.key_name = wanted.key_name and quarter >= since`
 }

@@ -1,9 +1,10 @@
 import { journalFolder, journalLanes, listSegments } from '../journal/files.ts'
 import type { Instance } from '../shares/instance-queries.ts'
-import { storePath } from '../url.ts'
+import { isPostgresUrl, storePath } from '../url.ts'
 import { tryLease } from './lease.ts'
 import type { LedgerThread } from './ledger-thread.ts'
 import { type OpenLedgerOptions, openLedger } from './open-ledger.ts'
+import type { Ledger } from './types.ts'
 
 export interface RecoverLanesOptions extends Pick<OpenLedgerOptions, 'clock' | 'events' | 'folder'> {
   /** Of this gateway. */
@@ -13,13 +14,29 @@ export interface RecoverLanesOptions extends Pick<OpenLedgerOptions, 'clock' | '
 }
 
 /**
+ * Settles what gateways that have died left, and frees their shares.
+ * @param instances All that have joined, dead or not.
+ * @returns how many holds it settled.
+ * @throws {CommandError} journal_damaged, store_…
+ */
+export function recoverOthers(
+  url: string,
+  ledger: Pick<Ledger, 'recover'>,
+  instances: readonly Pick<Instance, 'lane'>[],
+  options: RecoverLanesOptions,
+): Promise<number> {
+  // Without journals, each gateway recovers all others.
+  return isPostgresUrl(url) ? ledger.recover(options.clock.nowMs()) : recoverLanes(url, instances, options)
+}
+
+/**
  * Folds and settles what gateways that have died left in their lanes, and frees their shares, as the next gateway
  * in such a lane would. A lane whose lease is free has no gateway, and gets none meanwhile.
  * @param instances All that have joined, dead or not.
  * @returns how many holds it settled.
  * @throws {CommandError} journal_damaged, store_…
  */
-export async function recoverLanes(
+async function recoverLanes(
   url: string,
   instances: readonly Pick<Instance, 'lane'>[],
   options: RecoverLanesOptions,

@@ -80,9 +80,9 @@ export function pruneRejected(raw: Database.Database, beforeMs: number, maxRows:
   raw.prepare(PRUNE).run(beforeMs, maxRows)
 }
 
-/** Takes the queries of the call log; no rejected call has an endpoint. */
+/** Takes the queries of the call log; no rejected call has an endpoint or a node. */
 export async function selectRejected(db: Kysely<Tables>, query: CallLogQuery): Promise<StoredRejection[]> {
-  if (query.endpoint !== undefined) return []
+  if (query.endpoint !== undefined || query.node !== undefined) return []
   let select = db
     .selectFrom('rejected_calls')
     .selectAll()

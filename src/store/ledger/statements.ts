@@ -41,8 +41,9 @@ export const SELECT_END = `
 export const INSERT_CALL = `
   insert into call_logs (at_ms, request, key_id, tenant_id, publication_id, endpoint_id, path_id, status, stream,
     outcome_id, error_code_id, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, search_units,
-    duration_ms, characters, images, amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    duration_ms, characters, images, amount_nano, flags, latency_ms, first_byte_ms, attempts, reason, failed_attempts,
+    node_id)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export const ADD_TO_KEY = `
   insert into key_totals (key_name, tokens, amount_units, amount_nano) values (?, ?, ?, ?)

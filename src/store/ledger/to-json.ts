@@ -13,6 +13,7 @@ export function callToJson(call: StoredCall, currency: string) {
     ...(call.tenant !== undefined && { tenant: call.tenant }),
     model: call.publication,
     ...(call.endpoint !== undefined && { endpoint: call.endpoint }),
+    ...(call.node !== undefined && { node: call.node }),
     protocol: call.protocol,
     path: call.path,
     status: call.status,

@@ -9,6 +9,7 @@ import type {
   StoredResponse,
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
+import type { SharedLimit } from '../../schema/shares.ts'
 import type { InstanceAnswers, InstanceQuery } from '../shares/instance-queries.ts'
 import type { UsageSums } from './usage-sums.ts'
 
@@ -134,7 +135,7 @@ export interface Accounting {
   credit(adjustment: Adjustment): Promise<AdjustmentResult>
   /**
    * As {@link credit}. The part of a prepaid balance that open calls hold cannot be debited, so the balance never falls
-   * below 0.
+   * below 0. What several gateways have leased of it and do not use they return first, within a second.
    * @throws {CommandError} not_found, reference_taken · balance_too_low if the tenant is prepaid and its balance does not cover it
    */
   debit(adjustment: Adjustment): Promise<AdjustmentResult>
@@ -145,8 +146,12 @@ export interface Accounting {
   use(query: UseQuery): Promise<readonly NamedUse[]>
   /** When each name was last used, to a quarter of an hour. */
   lastUse(query: UseQuery): Promise<ReadonlyMap<string, number>>
+  /** Endpoints without a call on a node are left out. */
+  nodeUse(query: NodeUseQuery): Promise<readonly NodeUse[]>
   /** The peak use of each name. */
   peaks(query: UseQuery): Promise<ReadonlyMap<string, PeakUse>>
+  /** What all gateways use of the limits of these owners; empty while a gateway is alone. @param owners Such as `key crm`, by account. */
+  sharedLimits(owners: readonly string[]): Promise<readonly SharedLimit[]>
   /** One answer per query, in the same order; zeros for a key that was never billed. */
   keySums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]>
 
@@ -285,8 +290,23 @@ export interface PeakUse {
   readonly tokensPerMinute: number
 }
 
+/** Nodes, and the start of the time span. */
+export interface NodeUseQuery {
+  readonly nodes: readonly string[]
+  readonly sinceMs: number
+}
+
+/** The calls of an endpoint on a node, as far as the call log has them. */
+export interface NodeUse {
+  readonly node: string
+  readonly endpoint: string
+  readonly requests: number
+}
+
 export interface UsageQuery extends UsageFilters {
   readonly by: 'key' | 'tenant' | 'model' | 'endpoint' | 'day' | 'hour'
+  /** A second dimension: a row for each pair. */
+  readonly split?: 'key' | 'tenant' | 'model' | 'endpoint'
   /** Both are rounded to a quarter of an hour: `sinceMs` down, `untilMs` up. */
   readonly sinceMs: number
   readonly untilMs: number
@@ -304,9 +324,12 @@ export interface UsageFilters {
 export interface UsageRow extends UsageSums {
   /** A name, a day such as `2026-03-29`, or the start of an hour such as `2026-03-29T13:00:00.000Z`; empty for calls of platform keys by tenant. */
   readonly label: string
+  /** The name in the second dimension, if the query has one. */
+  readonly split?: string
 }
 
 export interface CallLogQuery extends UsageFilters {
+  readonly node?: string
   readonly requestId?: string
   readonly outcome?: string
   /** At least this status: 400 for all failed calls. */
@@ -359,6 +382,7 @@ export interface Finding {
     | 'key_totals'
     | 'usage_quarters'
     | 'usage_days'
+    | 'shares'
   /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string
   /** The inconsistency, with both numbers. */

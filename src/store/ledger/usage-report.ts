@@ -52,10 +52,13 @@ async function selectSpan(
   const label: RawBuilder<unknown> = isTime(query.by)
     ? sql`${time} * ${sql.lit(quarters)}`
     : sql.ref(LABELS[query.by])
+  // Of a query without a second dimension a constant, so that its rows are grouped by the first alone.
+  const split: RawBuilder<string> = query.split === undefined ? sql.lit('') : sql.ref(LABELS[query.split])
   let select = db
     .selectFrom(table as 'usage_quarters')
     .select(eb => [
       label.as('label'),
+      split.as('split'),
       eb.fn.sum<number>('requests').as('requests'),
       eb.fn.sum<number>('input_tokens').as('inputTokens'),
       eb.fn.sum<number>('cached_input_tokens').as('cachedInputTokens'),
@@ -74,13 +77,15 @@ async function selectSpan(
     .where(time, '<', to)
     .groupBy(label)
     .orderBy(label)
+  if (query.split !== undefined) select = select.groupBy(split).orderBy(split)
   if (query.key !== undefined) select = select.where('key_name', '=', query.key)
   if (query.tenant !== undefined) select = select.where('tenant', '=', query.tenant)
   if (query.publication !== undefined) select = select.where('publication', '=', query.publication)
   if (query.endpoint !== undefined) select = select.where('endpoint', '=', query.endpoint)
-  return (await select.execute()).map(({ units, nano, label, ...row }) => ({
+  return (await select.execute()).map(({ units, nano, label, split: second, ...row }) => ({
     ...row,
     label: String(label),
+    ...(query.split !== undefined && { split: second }),
     amountNano: toNano({ units, nano }),
   }))
 }
@@ -119,13 +124,15 @@ function timeLabel(by: 'day' | 'hour', timeZone: string): (row: UsageRow) => str
   return row => format.format(atMs(row))
 }
 
-/** Rows with the same label become one, in the order of the first ones. */
+/** Rows with the same label and split become one, in the order of the first ones. */
 function addedUp(rows: readonly UsageRow[], labelOf: (row: UsageRow) => string): UsageRow[] {
   const sums = new Map<string, UsageRow>()
   for (const row of rows) {
     const label = labelOf(row)
-    const sum = sums.get(label)
-    sums.set(label, { ...(sum ? plusUsage(sum, row) : row), label })
+    // No name has a line break.
+    const id = `${label}\n${row.split ?? ''}`
+    const sum = sums.get(id)
+    sums.set(id, { ...(sum ? plusUsage(sum, row) : row), label })
   }
   return [...sums.values()]
 }

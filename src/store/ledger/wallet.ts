@@ -3,8 +3,10 @@ import { CommandError } from '../../base/catalogue/command.ts'
 import { formatNano } from '../../base/decimal.ts'
 import type { Flag } from '../../schema/ledger.ts'
 import type { Tenant } from '../../schema/tenant.ts'
+import { wantedByDebit } from '../shares/rules.ts'
 import type { Tables } from '../tables.ts'
-import { codeOf, type EntryKind, KINDS, nameOf, parts, requestIdOf, toFlags, toNano } from './columns.ts'
+import { codeOf, type EntryKind, KINDS, nameOf, parts, toFlags, toNano } from './columns.ts'
+import { type LedgerDialect, SQLITE_LEDGER } from './dialect.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
 
 /** A row of the ledger that changed a balance. */
@@ -88,8 +90,9 @@ export async function selectWalletEntries(
   db: Kysely<Tables>,
   tenant: string,
   page: EntriesPage,
+  dialect: LedgerDialect = SQLITE_LEDGER,
 ): Promise<WalletEntry[]> {
-  let query = entries(db)
+  let query = entries(db, dialect)
     .where('ledger.tenant_id', '=', idOf(tenant))
     // Must match the condition of the index `ledger_by_tenant`, or SQLite cannot use it.
     .where(sql<boolean>`kind <> 1`)
@@ -102,21 +105,26 @@ export async function selectWalletEntries(
 
 /**
  * Records a credit, a debit or an adjustment, once per reference. Runs in a transaction that holds the write lock.
+ * @param canWait For what gateways may spend of the balance and do not use.
+ * @returns undefined if they must return it first: nothing was booked.
  * @throws {CommandError} not_found, reference_taken, balance_too_low
  */
 export async function adjust(
   db: Kysely<Tables>,
   kind: AdjustmentKind,
   adjustment: Adjustment,
-  nowMs: number,
-): Promise<AdjustmentResult> {
+  { nowMs, canWait }: { readonly nowMs: number; readonly canWait: boolean },
+  dialect: LedgerDialect = SQLITE_LEDGER,
+): Promise<AdjustmentResult | undefined> {
   const { tenant, amountNano, reference } = adjustment
   const movedNano = kind === 'debit' ? -amountNano : amountNano
   if (kind === 'adjust' ? amountNano === 0n : amountNano <= 0n)
     throw new RangeError(`a ${kind} of ${amountNano} nano-units`)
   const billing = await billingOf(db, tenant)
-  const first = await entries(db)
+  const first = await entries(db, dialect)
     .where('adjustments.tenant_id', '=', idOf(tenant))
+    .where('ledger.tenant_id', '=', idOf(tenant))
+    .where(sql<boolean>`kind <> 1`)
     .where('reference', '=', reference)
     .executeTakeFirst()
   if (first) {
@@ -125,15 +133,21 @@ export async function adjust(
     return { entry: toEntry(first), isNew: false, balanceNano }
   }
 
+  await dialect.lockBalance(db, tenant, nowMs)
   const wallet = await walletOf(db, tenant)
   const balanceNano = wallet.balanceNano + movedNano
-  // Under the same lock the gateway's writer holds no more than the balance covers: so it never falls below 0.
-  if (movedNano < 0n && billing === 'prepaid' && balanceNano < wallet.heldNano) {
-    throw new CommandError(
-      'balance_too_low',
-      `${kind === 'debit' ? 'A debit' : 'An adjustment'} of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - wallet.heldNano)}: ` +
-        `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(wallet.heldNano)}.`,
-    )
+  if (movedNano < 0n && billing === 'prepaid') {
+    // Under the same lock the gateways hold, and are granted, no more than the balance covers: so it never falls below 0.
+    const leasedNano = await leaveLeased(db, tenant, balanceNano)
+    const heldNano = leasedNano > wallet.heldNano ? leasedNano : wallet.heldNano
+    if (canWait && wallet.heldNano <= balanceNano && balanceNano < leasedNano) return undefined
+    if (balanceNano < heldNano) {
+      throw new CommandError(
+        'balance_too_low',
+        `${kind === 'debit' ? 'A debit' : 'An adjustment'} of ${formatNano(amountNano)} would leave ${formatNano(balanceNano - heldNano)}: ` +
+          `balance ${formatNano(wallet.balanceNano)}, held ${formatNano(heldNano)}.`,
+      )
+    }
   }
   await db
     .insertInto('ledger_names')
@@ -142,7 +156,14 @@ export async function adjust(
     .execute()
   const { id } = await db
     .insertInto('ledger')
-    .values({ kind: codeOf(kind), at_ms: nowMs, tenant_id: idOf(tenant), amount_nano: amountNano, flags: 0 })
+    .values({
+      kind: codeOf(kind),
+      at_ms: nowMs,
+      tenant_id: idOf(tenant),
+      amount_nano: amountNano,
+      flags: 0,
+      ...dialect.adjustmentColumns(nowMs),
+    })
     .returning('id')
     .executeTakeFirstOrThrow()
   const { note = null, author = null } = adjustment
@@ -154,14 +175,45 @@ export async function adjust(
   await db
     .insertInto('wallets')
     .values({ tenant, balance_units: units, balance_nano: rest })
-    .onConflict(conflict => conflict.doUpdateSet({ balance_units: units, balance_nano: rest }))
+    .onConflict(conflict =>
+      conflict.column('tenant').doUpdateSet({ balance_units: units, balance_nano: rest }),
+    )
     .execute()
   await db.updateTable('ledger_head').set({ wallet_version: id }).execute()
-  const row = await entries(db).where('ledger.id', '=', id).executeTakeFirstOrThrow()
+  const row = await entries(db, dialect)
+    .where('ledger.tenant_id', '=', idOf(tenant))
+    .where(sql<boolean>`kind <> 1`)
+    .where('ledger.id', '=', id)
+    .executeTakeFirstOrThrow()
   return { entry: toEntry(row), isNew: true, balanceNano }
 }
 
-function entries(db: Kysely<Tables>) {
+/**
+ * What gateways may spend of a balance without asking. If a debit that leaves `balanceNano` needs some of it, they return
+ * what they do not use within a moment.
+ */
+async function leaveLeased(db: Kysely<Tables>, tenant: string, balanceNano: bigint): Promise<bigint> {
+  const isBalance = { owner: `tenant ${tenant}`, limit_name: 'balance' }
+  const row = await db
+    .selectFrom('scopes')
+    .select([sql<string>`cast(leased as text)`.as('leased'), sql<string>`cast(wanted as text)`.as('wanted')])
+    .where('owner', '=', isBalance.owner)
+    .where('limit_name', '=', isBalance.limit_name)
+    .executeTakeFirst()
+  if (!row) return 0n
+  const scope = { leased: BigInt(row.leased), wanted: BigInt(row.wanted) }
+  const wanted = wantedByDebit(scope, balanceNano)
+  if (wanted !== scope.wanted)
+    await db
+      .updateTable('scopes')
+      .set({ wanted: String(wanted) })
+      .where('owner', '=', isBalance.owner)
+      .where('limit_name', '=', isBalance.limit_name)
+      .execute()
+  return scope.leased
+}
+
+function entries(db: Kysely<Tables>, { requestIdOf }: LedgerDialect) {
   return db
     .selectFrom('ledger')
     .leftJoin('adjustments', 'entry_id', 'ledger.id')

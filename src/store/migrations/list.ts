@@ -10,6 +10,9 @@ import { nodes } from './0008-nodes.ts'
 import { lanes } from './0009-lanes.ts'
 import { usageDays } from './0010-usage-days.ts'
 import { loginLinks } from './0011-login-links.ts'
+import { callNodes } from './0012-call-nodes.ts'
+import { auditIndexes } from './0013-audit-indexes.ts'
+import { auditReasons } from './0014-audit-reasons.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -27,4 +30,7 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0009-lanes': lanes,
   '0010-usage-days': usageDays,
   '0011-login-links': loginLinks,
+  '0012-call-nodes': callNodes,
+  '0013-audit-indexes': auditIndexes,
+  '0014-audit-reasons': auditReasons,
 }

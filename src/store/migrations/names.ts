@@ -14,7 +14,18 @@ export const MIGRATION_NAMES = [
   '0009-lanes',
   '0010-usage-days',
   '0011-login-links',
+  '0012-call-nodes',
+  '0013-audit-indexes',
+  '0014-audit-reasons',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */
 export const DEVELOPMENT_MIGRATION = '0001-configuration'
+
+/**
+ * Whether gateways of the version before may go on beside it, and open the store again: it only adds what they neither read
+ * nor must write. Its name says so, because they know nothing else of it (docs/decisions/0041-expand-then-contract.md).
+ */
+export function isExpansion(migration: string): boolean {
+  return migration.endsWith('-expand')
+}

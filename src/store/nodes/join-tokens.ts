@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3'
+import { type PlainSql, prepare } from '../engine.ts'
 import type { JoinRejection } from './types.ts'
 
 interface TokenRow {
@@ -10,17 +10,16 @@ interface TokenRow {
 }
 
 /** The token of a digest, if a node of this name may use it now. */
-export function usableToken(
-  raw: Database.Database,
+export async function usableToken(
+  raw: PlainSql,
   digest: string,
   node: string,
   nowMs: number,
-): TokenRow | JoinRejection {
-  const row = raw
-    .prepare<[string], TokenRow>(
-      'select id, pattern, labels, uses_left, expires_at_ms from node_join_tokens where digest = ?',
-    )
-    .get(digest)
+): Promise<TokenRow | JoinRejection> {
+  const row = await prepare<[string], TokenRow>(
+    raw,
+    'select id, pattern, labels, uses_left, expires_at_ms from node_join_tokens where digest = ?',
+  ).get(digest)
   if (!row) return 'unknown_token'
   if (row.expires_at_ms <= nowMs) return 'expired_token'
   if (row.uses_left === 0) return 'used_token'

@@ -1,7 +1,4 @@
-import type Database from 'better-sqlite3'
-import type { Clock } from '../../base/clock.ts'
-import type { Connection } from '../connection.ts'
-import { readBare, writeBare } from '../session.ts'
+import { type PlainSql, prepare, type StorePorts } from '../engine.ts'
 import { usableToken } from './join-tokens.ts'
 import type {
   JoinRejection,
@@ -21,117 +18,94 @@ const FORGET_RETIRED_MS = 90 * 86_400_000
 const FORGET_CONNECTION_MS = 3_600_000
 
 /** Without Kysely, as all that a serving gateway does with its store. */
-export class SqliteServingNodes implements ServingNodes {
-  readonly #connection: Connection
-  readonly #clock: Clock
+export class DatabaseServingNodes implements ServingNodes {
+  readonly #ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clock'>
 
-  constructor(connection: Connection, clock: Clock) {
-    this.#connection = connection
-    this.#clock = clock
+  constructor(ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clock'>) {
+    this.#ports = ports
   }
 
   checkToken(digest: string, node: string): Promise<{ readonly id: string } | JoinRejection> {
-    return this.#connection.use(session =>
-      readBare(session, async () => usableToken(session.raw, digest, node, this.#clock.nowMs())),
-    )
+    return this.#ports.readBare(raw => usableToken(raw, digest, node, this.#nowMs))
   }
 
   join(tokenDigest: string, node: string, credentialDigest: string): Promise<NodeIdentity | JoinRejection> {
-    return this.#connection.use(async session => {
-      let result: NodeIdentity | JoinRejection = 'unknown_token'
-      await writeBare(session, () => {
-        const { raw } = session
-        const token = usableToken(raw, tokenDigest, node, this.#clock.nowMs())
-        if (typeof token === 'string') {
-          result = token
-          return
-        }
-        const isJoined = raw.prepare('select 1 from node_credentials where node = ?').get(node) !== undefined
-        // A token for many names takes none that is in use.
-        if (isJoined && token.pattern !== node) {
-          result = 'joined_already'
-          return
-        }
-        raw.prepare('update node_join_tokens set uses_left = uses_left - 1 where id = ?').run(token.id)
-        forgetCredentials(raw, node)
-        raw
-          .prepare(
-            `insert into node_credentials (node, family, digest, issued_at_ms, labels, joined_at_ms)
-              values (@node, @digest, @digest, @nowMs, @labels, @nowMs)`,
-          )
-          .run({ node, digest: credentialDigest, labels: token.labels, nowMs: this.#clock.nowMs() })
-        result = { node, family: credentialDigest, labels: labelsIn(token.labels) }
-      })
-      return result
+    return this.#ports.writeBare(async raw => {
+      const nowMs = this.#nowMs
+      const token = await usableToken(raw, tokenDigest, node, nowMs)
+      if (typeof token === 'string') return token
+      const joined = await prepare<[string]>(raw, 'select 1 from node_credentials where node = ?').get(node)
+      // A token for many names takes none that is in use.
+      if (joined !== undefined && token.pattern !== node) return 'joined_already'
+      await prepare<[string]>(raw, 'update node_join_tokens set uses_left = uses_left - 1 where id = ?').run(
+        token.id,
+      )
+      await forgetCredentials(raw, node)
+      await prepare<unknown[]>(
+        raw,
+        `insert into node_credentials (node, family, digest, issued_at_ms, labels, joined_at_ms)
+            values (?, ?, ?, ?, ?, ?)`,
+      ).run(node, credentialDigest, credentialDigest, nowMs, token.labels, nowMs)
+      return { node, family: credentialDigest, labels: labelsIn(token.labels) }
     })
   }
 
   leave({ node, family }: NodeIdentity): Promise<void> {
-    return this.#connection.use(session =>
-      writeBare(session, () => {
-        const { raw } = session
-        const known = raw.prepare('select 1 from node_credentials where node = ? and family = ?')
-        if (known.get(node, family) === undefined) return
-        forgetCredentials(raw, node)
-        raw.prepare('delete from node_drains where node = ?').run(node)
-      }),
-    )
-  }
-
-  identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined> {
-    return this.#connection.use(async session => {
-      const found = await readBare(session, async () => findCredential(session.raw, credentialDigest))
-      if (!found) return undefined
-      if ('reusedOf' in found) {
-        await writeBare(session, () => forgetCredentials(session.raw, found.reusedOf))
-        return found
-      }
-      const { isNext, identity } = found
-      if (isNext)
-        await writeBare(session, () => retire(session.raw, identity, credentialDigest, this.#clock.nowMs()))
-      return identity
+    return this.#ports.writeBare(async raw => {
+      const known = await prepare<[string, string]>(
+        raw,
+        'select 1 from node_credentials where node = ? and family = ?',
+      ).get(node, family)
+      if (known === undefined) return
+      await forgetCredentials(raw, node)
+      await prepare<[string]>(raw, 'delete from node_drains where node = ?').run(node)
     })
   }
 
+  async identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined> {
+    const found = await this.#ports.readBare(raw => findCredential(raw, credentialDigest))
+    if (!found) return undefined
+    if ('reusedOf' in found) {
+      await this.#ports.writeBare(raw => forgetCredentials(raw, found.reusedOf))
+      return found
+    }
+    const { isNext, identity } = found
+    if (isNext) await this.retire(identity, credentialDigest)
+    return identity
+  }
+
   addCredential({ node, family }: NodeIdentity, digest: string): Promise<boolean> {
-    return this.#connection.use(async session => {
-      let changes = 0
-      await writeBare(session, () => {
-        const nowMs = this.#clock.nowMs()
-        changes = session.raw
-          .prepare(
-            `update node_credentials set next_digest = @digest, next_issued_at_ms = @nowMs
-              where node = @node and family = @family
-                and (next_digest is null or next_digest = @digest or next_issued_at_ms < @staleMs)`,
-          )
-          .run({ digest, node, family, nowMs, staleMs: nowMs - STALE_NEXT_MS }).changes
-      })
+    return this.#ports.writeBare(async raw => {
+      const nowMs = this.#nowMs
+      const { changes } = await prepare<unknown[]>(
+        raw,
+        `update node_credentials set next_digest = ?, next_issued_at_ms = ?
+            where node = ? and family = ? and (next_digest is null or next_digest = ? or next_issued_at_ms < ?)`,
+      ).run(digest, nowMs, node, family, digest, nowMs - STALE_NEXT_MS)
       return changes > 0
     })
   }
 
   retire(identity: NodeIdentity, digest: string): Promise<void> {
-    return this.#connection.use(session =>
-      writeBare(session, () => retire(session.raw, identity, digest, this.#clock.nowMs())),
-    )
+    return this.#ports.writeBare(raw => retire(raw, identity, digest, this.#nowMs))
   }
 
   states(): Promise<readonly NodeState[]> {
-    return this.#connection.use(session =>
-      readBare(session, async () =>
-        session.raw
-          .prepare<[], { node: string; family: string; issued_at_ms: number; since_ms: number | null }>(
-            'select node, family, issued_at_ms, since_ms from node_credentials left join node_drains using (node)',
-          )
-          .all()
-          .map(({ node, family, issued_at_ms, since_ms }) => ({
-            node,
-            family,
-            issuedAtMs: issued_at_ms,
-            isDraining: since_ms !== null,
-          })),
-      ),
-    )
+    return this.#ports.readBare(async raw => {
+      const rows = await prepare<
+        [],
+        { node: string; family: string; issued_at_ms: number; since_ms: number | null }
+      >(
+        raw,
+        'select node, family, issued_at_ms, since_ms from node_credentials left join node_drains using (node)',
+      ).all()
+      return rows.map(({ node, family, issued_at_ms, since_ms }) => ({
+        node,
+        family,
+        issuedAtMs: issued_at_ms,
+        isDraining: since_ms !== null,
+      }))
+    })
   }
 
   reportConnections(
@@ -139,37 +113,41 @@ export class SqliteServingNodes implements ServingNodes {
     connected: readonly NodeConnection[],
     gone: readonly string[],
   ): Promise<void> {
-    return this.#connection.use(session =>
-      writeBare(session, () => {
-        const nowMs = this.#clock.nowMs()
-        const put = session.raw.prepare(
-          `insert or replace into node_connections
-            (node, gateway_id, address, version, connected_at_ms, seen_at_ms, engines) values (?, ?, ?, ?, ?, ?, ?)`,
-        )
-        for (const { node, address, version, connectedAtMs, engines } of connected)
-          put.run(node, gateway, address, version, connectedAtMs, nowMs, JSON.stringify(engines))
-        const remove = session.raw.prepare('delete from node_connections where node = ? and gateway_id = ?')
-        for (const node of gone) remove.run(node, gateway)
-        session.raw
-          .prepare('delete from node_connections where seen_at_ms < ?')
-          .run(nowMs - FORGET_CONNECTION_MS)
-      }),
+    return this.#ports.writeBare(async raw => {
+      const nowMs = this.#nowMs
+      const put = prepare<unknown[]>(raw, PUT_CONNECTION)
+      for (const { node, address, version, connectedAtMs, engines } of connected)
+        await put.run(node, gateway, address, version, connectedAtMs, nowMs, JSON.stringify(engines))
+      const remove = prepare<[string, string]>(
+        raw,
+        'delete from node_connections where node = ? and gateway_id = ?',
+      )
+      for (const node of gone) await remove.run(node, gateway)
+      await prepare<[number]>(raw, 'delete from node_connections where seen_at_ms < ?').run(
+        nowMs - FORGET_CONNECTION_MS,
+      )
+    })
+  }
+
+  async audit({ action, user, node, address, reason }: NodeAudit): Promise<void> {
+    await this.#ports.writeBare(raw =>
+      prepare<unknown[]>(
+        raw,
+        `insert into audit (at_ms, user_name, role, origin, address, action, target, reason)
+            values (?, ?, 'admin', 'rest', ?, ?, ?, ?)`,
+      ).run(this.#nowMs, user, address, action, `node/${node}`, reason ?? null),
     )
   }
 
-  audit({ action, user, node, address }: NodeAudit): Promise<void> {
-    return this.#connection.use(session =>
-      writeBare(session, () => {
-        session.raw
-          .prepare(
-            `insert into audit (at_ms, user_name, role, origin, address, action, target)
-              values (?, ?, 'admin', 'rest', ?, ?, ?)`,
-          )
-          .run(this.#clock.nowMs(), user, address, action, `node/${node}`)
-      }),
-    )
+  get #nowMs(): number {
+    return this.#ports.clock.nowMs()
   }
 }
+
+const PUT_CONNECTION = `insert into node_connections
+    (node, gateway_id, address, version, connected_at_ms, seen_at_ms, engines) values (?, ?, ?, ?, ?, ?, ?)
+  on conflict (node, gateway_id) do update set address = excluded.address, version = excluded.version,
+    connected_at_ms = excluded.connected_at_ms, seen_at_ms = excluded.seen_at_ms, engines = excluded.engines`
 
 function labelsIn(json: string): Readonly<Record<string, string>> {
   return JSON.parse(json) as Record<string, string>
@@ -179,48 +157,51 @@ interface CredentialRow {
   readonly node: string
   readonly family: string
   readonly labels: string
-  readonly is_next: 0 | 1
+  readonly next_digest: string | null
 }
 
-function findCredential(
-  raw: Database.Database,
+async function findCredential(
+  raw: PlainSql,
   digest: string,
-): { readonly identity: NodeIdentity; readonly isNext: boolean } | ReusedCredential | undefined {
-  const row = raw
-    .prepare<[string, string, string], CredentialRow>(
-      `select node, family, labels, next_digest is ? as is_next from node_credentials
-        where digest = ? or next_digest = ?`,
-    )
-    .get(digest, digest, digest)
+): Promise<{ readonly identity: NodeIdentity; readonly isNext: boolean } | ReusedCredential | undefined> {
+  const row = await prepare<[string, string], CredentialRow>(
+    raw,
+    'select node, family, labels, next_digest from node_credentials where digest = ? or next_digest = ?',
+  ).get(digest, digest)
   if (row) {
-    const { node, family, labels, is_next } = row
-    return { identity: { node, family, labels: labelsIn(labels) }, isNext: is_next === 1 }
+    const { node, family, labels, next_digest } = row
+    return { identity: { node, family, labels: labelsIn(labels) }, isNext: next_digest === digest }
   }
-  const retired = raw
-    .prepare<[string], { readonly node: string }>(
-      'select node from node_retired_credentials where digest = ?',
-    )
-    .get(digest)
+  const retired = await prepare<[string], { readonly node: string }>(
+    raw,
+    'select node from node_retired_credentials where digest = ?',
+  ).get(digest)
   return retired && { reusedOf: retired.node }
 }
 
-function retire(raw: Database.Database, { node, family }: NodeIdentity, next: string, nowMs: number): void {
-  const isNext = 'node = @node and family = @family and next_digest = @next'
-  raw
-    .prepare(
-      `insert or ignore into node_retired_credentials (digest, node, retired_at_ms)
-        select digest, node, @nowMs from node_credentials where ${isNext}`,
-    )
-    .run({ node, family, next, nowMs })
-  raw
-    .prepare(
-      `update node_credentials set digest = next_digest, next_digest = null, next_issued_at_ms = null, issued_at_ms = @nowMs where ${isNext}`,
-    )
-    .run({ node, family, next, nowMs })
-  raw.prepare('delete from node_retired_credentials where retired_at_ms < ?').run(nowMs - FORGET_RETIRED_MS)
+async function retire(
+  raw: PlainSql,
+  { node, family }: NodeIdentity,
+  next: string,
+  nowMs: number,
+): Promise<void> {
+  const isNext = 'node = ? and family = ? and next_digest = ?'
+  await prepare<unknown[]>(
+    raw,
+    `insert into node_retired_credentials (digest, node, retired_at_ms)
+        select digest, node, ? from node_credentials where ${isNext} on conflict do nothing`,
+  ).run(nowMs, node, family, next)
+  await prepare<unknown[]>(
+    raw,
+    `update node_credentials set digest = next_digest, next_digest = null, next_issued_at_ms = null,
+        issued_at_ms = ? where ${isNext}`,
+  ).run(nowMs, node, family, next)
+  await prepare<[number]>(raw, 'delete from node_retired_credentials where retired_at_ms < ?').run(
+    nowMs - FORGET_RETIRED_MS,
+  )
 }
 
-function forgetCredentials(raw: Database.Database, node: string): void {
-  raw.prepare('delete from node_credentials where node = ?').run(node)
-  raw.prepare('delete from node_retired_credentials where node = ?').run(node)
+async function forgetCredentials(raw: PlainSql, node: string): Promise<void> {
+  await prepare<[string]>(raw, 'delete from node_credentials where node = ?').run(node)
+  await prepare<[string]>(raw, 'delete from node_retired_credentials where node = ?').run(node)
 }

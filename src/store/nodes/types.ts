@@ -82,6 +82,8 @@ export interface NodeAudit {
   /** The name that it gives. */
   readonly node: string
   readonly address: string
+  /** Of a rejection, or of a revocation that no administrator has asked for. */
+  readonly reason?: string
 }
 
 /** A credential that was replaced has been used again. */

@@ -35,7 +35,7 @@ export interface ShareTables {
   sharesOf(id: string): readonly { readonly scope: ScopeName; readonly amount: bigint }[]
   /** The scopes that are wanted, and of which the instance has a share. */
   recalled(id: string): readonly ScopeName[]
-  /** The sum of the ledger for a scope of the kind `sum`. */
+  /** The sum of the ledger for a scope of the kind `sum`; of a balance: below zero, see `ScopeKind`. */
   spent(name: ScopeName, sinceMs: number): bigint
 }
 
@@ -145,7 +145,8 @@ export class Grantor {
     const scope = this.#tables.scope(name) ?? newScope(terms, nowMs)
     const after = granted(scope, this.#tables.share(id, name) ?? 0n, request, {
       spent: this.#spent(name, scope, terms),
-      live,
+      // Debits take from a balance as well: no instance gets all of it.
+      live: name.limit === 'balance' ? live + 1 : live,
       nowMs,
     })
     this.#tables.saveScope(name, after.scope)

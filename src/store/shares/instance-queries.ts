@@ -27,6 +27,8 @@ export interface Joined {
   readonly instance: string
   /** All limits are its own, and there are no shares. */
   readonly isWhole: boolean
+  /** How long it keeps its shares without a message; absent: until its process ends. */
+  readonly leaseMs?: number
 }
 
 export interface Instance {

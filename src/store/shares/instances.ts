@@ -1,11 +1,13 @@
 import type Database from 'better-sqlite3'
 import type { Clock } from '../../base/clock.ts'
-import type { ScopeName } from '../../schema/shares.ts'
-import { deleteGateway } from '../gateways.ts'
+import type { ScopeName, SharedLimit } from '../../schema/shares.ts'
+import { DELETE_GATEWAY } from '../gateways.ts'
 import { type NanoParts, toNano } from '../ledger/columns.ts'
+import { SELECT_BALANCE } from '../ledger/statements.ts'
 import { QUARTER_MS } from '../ledger/usage-sums.ts'
 import { Grantor } from './grantor.ts'
 import type { Instance, InstanceAnswers, InstanceQuery, Joined } from './instance-queries.ts'
+import { usageOf } from './rules.ts'
 import { SqliteShareTables } from './sqlite-tables.ts'
 
 const KEY_TOTAL = `
@@ -71,7 +73,7 @@ export class SqliteInstances {
       if (lane === this.#lane) {
         this.#grantor.leave(id, this.#clock.nowMs())
         // A gateway that was killed reports no more.
-        deleteGateway(this.#raw, id)
+        for (const statement of DELETE_GATEWAY) this.#raw.prepare(statement).run(id)
       }
   }
 
@@ -85,11 +87,34 @@ export class SqliteInstances {
   }
 }
 
+/** What all gateways use of the limits of these owners, such as `key crm`. Changes nothing. */
+export function sharedLimits(
+  raw: Database.Database,
+  owners: readonly string[],
+  nowMs: number,
+): readonly SharedLimit[] {
+  const spent = spentIn(raw)
+  const tables = new SqliteShareTables(raw, spent)
+  const limitsOf = raw.prepare<[string], string>('select limit_name from scopes where owner = ?').pluck()
+  return owners.flatMap(owner =>
+    limitsOf.all(owner).flatMap(limit => {
+      const scope = { owner, limit }
+      const state = tables.scope(scope)
+      return state
+        ? { scope, ...usageOf(state, state.kind === 'sum' ? spent(scope, state.sinceMs) : 0n, nowMs) }
+        : []
+    }),
+  )
+}
+
 /** The sums of the ledger behind limits that are spent. */
 function spentIn(raw: Database.Database): (name: ScopeName, sinceMs: number) => bigint {
   const total = raw.prepare(KEY_TOTAL)
   const window = raw.prepare(KEY_WINDOW)
+  const balance = raw.prepare(SELECT_BALANCE)
   return ({ owner, limit }, sinceMs) => {
+    if (limit === 'balance')
+      return -toNano(balance.get(owner.slice('tenant '.length)) as NanoParts | undefined)
     const key = owner.slice('key '.length)
     if (sinceMs > 0) return toNano(window.get(key, Math.floor(sinceMs / QUARTER_MS)) as NanoParts)
     const sums = total.get(key) as (NanoParts & { readonly tokens: string }) | undefined

@@ -1,4 +1,10 @@
-import type { DeclaredShare, ScopeTerms, ShareAnswer, ShareRequest } from '../../schema/shares.ts'
+import type {
+  DeclaredShare,
+  ScopeTerms,
+  ShareAnswer,
+  SharedLimit,
+  ShareRequest,
+} from '../../schema/shares.ts'
 
 /**
  * The rules of the grantor: pure functions of what it knows about one scope. Times are those of the store's clock. What
@@ -112,6 +118,27 @@ export function granted(
     waitMs: waitOf(reported, request, free, grant),
   }
   return { scope, amount: kept + grant, answer }
+}
+
+/**
+ * How much instances must return before a balance can be debited down to `balance`: they keep what they may spend.
+ * 0: the debit takes nothing of that.
+ */
+export function wantedByDebit(
+  { leased, wanted }: Pick<ScopeState, 'leased' | 'wanted'>,
+  balance: bigint,
+): bigint {
+  return leased > balance ? largest(wanted, leased - balance) : 0n
+}
+
+/**
+ * What all instances use of a scope, for a report. What they have and do not use is free: an instance that is alone has
+ * everything.
+ */
+export function usageOf(before: ScopeState, spent: bigint, nowMs: number): Omit<SharedLimit, 'scope'> {
+  const scope = { ...drained(before, nowMs), leased: 0n }
+  const { kind, bound, perMinute, revision, sinceMs } = scope
+  return { terms: { kind, bound, perMinute, revision, sinceMs }, free: freeOf(scope, spent), spent }
 }
 
 /** An answer without an effect: to a message that has had its effect already. */

@@ -19,6 +19,7 @@ export async function insertAudit(
       target: line.target ?? null,
       revision: line.revision ?? null,
       request_id: line.requestId ?? null,
+      reason: line.reason ?? null,
     })
     .execute()
 }
@@ -48,5 +49,6 @@ function toLine(row: Selectable<AuditTable>): AuditLine {
     ...(row.target !== null && { target: row.target }),
     ...(row.revision !== null && { revision: row.revision }),
     ...(row.request_id !== null && { requestId: row.request_id }),
+    ...(row.reason !== null && { reason: row.reason }),
   }
 }

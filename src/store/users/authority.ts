@@ -25,7 +25,7 @@ export async function assertAuthority(
   if (!by) throw new ApiError('not_logged_in')
   if (!target) return
   const { kind, name } = target
-  const owner = kind === 'tenant' ? sql<string>`name` : sql<string | null>`json_extract(spec, '$.tenant')`
+  const owner = kind === 'tenant' ? sql<string>`name` : sql<string | null>`spec ->> 'tenant'`
   const resource = await db
     .selectFrom('resources')
     .select(owner.as('tenant'))

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { NO_LIMIT } from '../pages.ts'
 import type { Tables } from '../tables.ts'
 
 type Db = Kysely<Tables>
@@ -46,7 +47,7 @@ export async function insertOrigins(
         .where('user_id', '=', userId)
         .orderBy('used_at_ms', 'desc')
         .orderBy('origin')
-        .limit(-1)
+        .limit(NO_LIMIT)
         .offset(MAX_PER_USER),
     )
     .execute()

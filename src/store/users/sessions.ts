@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { NO_LIMIT } from '../pages.ts'
 import type { Tables } from '../tables.ts'
 import { insertOrigins } from './login-origins.ts'
 import type { NewSession, OpenSession } from './types.ts'
@@ -38,7 +39,7 @@ export async function insertSession(
         .where('user_id', '=', id)
         .orderBy('created_at_ms', 'desc')
         .orderBy('digest')
-        .limit(-1)
+        .limit(NO_LIMIT)
         .offset(MAX_PER_USER)
     })
     .execute()

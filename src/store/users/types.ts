@@ -115,6 +115,8 @@ export interface AuditLine {
   /** The revision that the change made. */
   readonly revision?: number
   readonly requestId?: string
+  /** A code that says why, if something was rejected. */
+  readonly reason?: string
 }
 
 export interface AuditQuery {

@@ -55,6 +55,7 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
     cwd: '/',
     health: () => expect.unreachable(),
     endpoints: () => [],
+    nodeActivity: () => ({ nodes: [], endpoints: [] }),
     view: () => undefined,
     onDeath: error => deaths.push(error),
     threadsUrl,

@@ -31,6 +31,9 @@ export const tenant = (name: string, more: object = {}, line?: number) =>
 export const key = (name: string, more: object = {}, line?: number) =>
   extractDeclarations('key', name, { kind: 'platform', ...more }, line)
 
+export const node = (name: string, more: object = {}) => extractDeclarations('node', name, more)
+export const settings = (more: object) => extractDeclarations('settings', 'settings', more)
+
 export function tree(...resources: readonly DeclaredResource[]): Tree {
   return treeOf('default', ...resources)
 }

@@ -83,6 +83,7 @@ const calls: fc.Arbitrary<CallRecord> = fc.record({
   tenant: absent(name),
   publication: name,
   endpoint: absent(name),
+  node: absent(name),
   protocol: fc.constantFrom<CallRecord['protocol']>('openai', 'anthropic'),
   path: name,
   status: fc.nat(600),

@@ -208,6 +208,14 @@ describe('nothing is changed', () => {
     expect(ids()).toHaveLength(9)
   })
 
+  test('if the archive cannot be recorded', async () => {
+    const { dir, raw, archive, ids } = await setUp()
+    raw.exec(`create trigger full before insert on archives begin select raise(abort, 'full'); end`)
+    await expect(archive(AUGUST, 'july.gz')).rejects.toThrow('full')
+    expect(ids()).toHaveLength(9)
+    expect(existsSync(dir.at('july.gz'))).toBe(true)
+  })
+
   test('if it is ended before the file is complete', async () => {
     const { dir, accounting, ids } = await setUp()
     const ended = new AbortController()
@@ -222,7 +230,10 @@ describe('nothing is changed', () => {
 
   test('if the folder cannot be written', async () => {
     const { archive, ids } = await setUp()
-    await expect(archive(AUGUST, 'none/july.gz')).rejects.toMatchObject({ code: 'store_unavailable' })
+    await expect(archive(AUGUST, 'none/july.gz')).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/none\/july\.gz cannot be used: ENOENT/),
+    })
     expect(ids()).toHaveLength(9)
   })
 })

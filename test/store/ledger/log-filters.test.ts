@@ -21,15 +21,14 @@ function log() {
       tenant: isRare ? 'beta' : 'acme',
       publication: at < PAGE_IDS ? 'old' : 'new',
       endpoint: isRare ? undefined : 'east',
+      node: at % 6_007 === 0 ? 'gpu-2' : at % 2 === 0 ? 'gpu-1' : undefined,
       status: at % 5_003 === 0 ? 500 : 200,
       outcome: at % 5_003 === 0 ? 'failed' : 'answered',
     })
   })
   for (let at = 0; at < CALLS; at += 1_000)
     book.write(records.slice(at, at + 1_000).map((record): Row => ['log', record]))
-  const calls = records.map(
-    (record, at): StoredCall => ({ id: at + 1, ...record, endpoint: record.endpoint }),
-  )
+  const calls = records.map((record, at): StoredCall => ({ id: at + 1, ...record }))
   return { raw, questions, accounting, calls }
 }
 
@@ -47,7 +46,7 @@ function expected(query: CallLogQuery): number[] {
         (untilMs === undefined || one.atMs < untilMs) &&
         one.status >= (minStatus ?? 0) &&
         one.status <= (maxStatus ?? 999) &&
-        (['key', 'tenant', 'publication', 'endpoint', 'outcome', 'requestId'] as const).every(
+        (['key', 'tenant', 'publication', 'endpoint', 'node', 'outcome', 'requestId'] as const).every(
           field => query[field] === undefined || one[field] === query[field],
         ),
     )
@@ -68,6 +67,7 @@ test('any filters find the calls that a look at each call finds', async () => {
         tenant: oneOf('acme', 'beta', 'none'),
         publication: oneOf('old', 'new'),
         endpoint: oneOf('east', 'west'),
+        node: oneOf('gpu-1', 'gpu-2', 'gpu-3'),
         outcome: oneOf('answered', 'failed'),
         requestId: sometimes(fc.constant('req-7001'), 1),
         minStatus: oneOf(400, 200),

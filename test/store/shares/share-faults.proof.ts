@@ -28,7 +28,12 @@ async function modulesWith(fault: ShareFault): Promise<ShareModules> {
     writeFileSync(folder.at(`${name}.mjs`), javaScript.replaceAll(/from '\.\/(.+)\.ts'/g, "from './$1.mjs'"))
   }
   const load = (name: ShareFault['file']) => import(pathToFileURL(folder.at(`${name}.mjs`)).href)
-  return { ...(await load('share-holder')), ...(await load('grantor')), ...(await load('sqlite-tables')) }
+  return {
+    ...(await load('share-holder')),
+    ...(await load('grantor')),
+    ...(await load('sqlite-tables')),
+    ...(await load('rules')),
+  }
 }
 
 test.each(SHARE_FAULTS)('the model finds that $what', { timeout: 60_000 }, async fault => {

@@ -134,6 +134,48 @@ export const SHARE_FAULTS: readonly ShareFault[] = [
     text: 'const kept = smallest(amount, heldAmount)',
     by: 'const kept = 0n',
   },
+  {
+    what: 'a debit takes what is leased',
+    file: 'rules',
+    text: 'return leased > balance ? largest(wanted, leased - balance) : 0n',
+    by: 'return 0n',
+  },
+  {
+    what: 'a debit looks at what others wait for, not at what is leased',
+    file: 'rules',
+    text: 'largest(wanted, leased - balance) : 0n',
+    by: 'wanted : 0n',
+  },
+  {
+    what: 'a debit that is covered goes on to recall',
+    file: 'rules',
+    text: 'largest(wanted, leased - balance) : 0n',
+    by: 'largest(wanted, leased - balance) : wanted',
+  },
+  {
+    what: 'one instance gets all of a balance',
+    file: 'grantor',
+    text: "live: name.limit === 'balance' ? live + 1 : live",
+    by: 'live',
+  },
+  {
+    what: 'an instance that is alone leaves something of each limit',
+    file: 'grantor',
+    text: "live: name.limit === 'balance' ? live + 1 : live",
+    by: 'live: live + 1',
+  },
+  {
+    what: 'the sum of another limit counts',
+    file: 'grantor',
+    text: 'this.#tables.spent(name, Math.max',
+    by: "this.#tables.spent({ ...name, limit: 'budget' }, Math.max",
+  },
+  {
+    what: 'what is wanted is not saved',
+    file: 'sqlite-tables',
+    text: 'at_ms = excluded.at_ms, leased = excluded.leased,\n    wanted = excluded.wanted`',
+    by: 'at_ms = excluded.at_ms, leased = excluded.leased`',
+  },
   { what: 'a message counts twice', file: 'grantor', text: 'number > instance.number', by: 'number > 0' },
   {
     what: 'the number of a message is not kept',

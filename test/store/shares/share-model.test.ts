@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { test } from 'vitest'
 import { ShareHolder } from '../../../src/limits/shares/share-holder.ts'
 import { Grantor } from '../../../src/store/shares/grantor.ts'
+import { wantedByDebit } from '../../../src/store/shares/rules.ts'
 import { SqliteShareTables } from '../../../src/store/shares/sqlite-tables.ts'
 import { runHistory, shareSteps, shareWorlds } from './share-model.ts'
 import { inMaps, inSqlite } from './share-systems.ts'
 
-const MODULES = { ShareHolder, Grantor, SqliteShareTables }
+const MODULES = { ShareHolder, Grantor, SqliteShareTables, wantedByDebit }
 
 test('in any history no limit is passed, the shares are what is leased, and nothing is lost', {
   timeout: 120_000,

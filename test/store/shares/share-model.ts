@@ -3,6 +3,7 @@ import type { Share } from '../../../src/limits/shares/share.ts'
 import type { ShareHolder } from '../../../src/limits/shares/share-holder.ts'
 import type { ScopeName, ScopeTerms, ShareMessage, ShareReply } from '../../../src/schema/shares.ts'
 import type { Grantor, ShareTables } from '../../../src/store/shares/grantor.ts'
+import type { wantedByDebit } from '../../../src/store/shares/rules.ts'
 
 /** What is tested: the rules, and the tables behind them. */
 export interface ShareSystem {
@@ -11,9 +12,10 @@ export interface ShareSystem {
     leaseMs: number | undefined,
     spent: ShareTables['spent'],
   ) => { readonly grantor: Grantor; readonly tables: ShareTables }
+  readonly wantedByDebit: typeof wantedByDebit
 }
 
-type Limit = 'budget' | 'rpm' | 'tpm' | 'concurrency'
+type Limit = 'budget' | 'balance' | 'rpm' | 'tpm' | 'concurrency'
 
 export interface ShareWorld {
   /**
@@ -25,6 +27,8 @@ export interface ShareWorld {
   /** No time passes, and no instance ends: then a rate has used exactly what was charged. */
   readonly isCalm: boolean
   readonly budget: number
+  /** The first credit. */
+  readonly balance: number
   readonly perMinute: number
   readonly burst: number
   readonly permits: number
@@ -53,11 +57,14 @@ export type ShareStep =
   | { readonly do: 'pass_time'; readonly ms: number }
   | { readonly do: 'set_clock'; readonly byMs: number }
   | { readonly do: 'reload'; readonly budget: number; readonly permits: number }
+  | { readonly do: 'credit' | 'debit'; readonly amount: number }
+  /** Whatever is left, after the instances were asked for what they do not use. */
+  | { readonly do: 'close_wallet' }
 
 const LEASE_MS = 2_000
 const LONG_MS = 1e9
 const OWNER = 'key k'
-const LIMITS: readonly Limit[] = ['budget', 'rpm', 'tpm', 'concurrency']
+const LIMITS: readonly Limit[] = ['budget', 'balance', 'rpm', 'tpm', 'concurrency']
 const LOUD: readonly ShareStep['do'][] = ['pass_time', 'set_clock', 'crash', 'leave', 'fence', 'replace']
 const SLOTS = 3
 
@@ -65,18 +72,26 @@ export const shareWorlds: fc.Arbitrary<ShareWorld> = fc.record({
   fencing: fc.constantFrom('by_row', 'by_death'),
   isCalm: fc.boolean(),
   budget: fc.integer({ min: 0, max: 60 }),
+  balance: fc.integer({ min: 0, max: 60 }),
   perMinute: fc.constantFrom(1, 60, 600, 6_000),
   burst: fc.integer({ min: 1, max: 12 }),
   permits: fc.integer({ min: 1, max: 4 }),
 })
 
-const NO_UNITS = { budget: 0, rpm: 0, tpm: 0, concurrency: 0 }
+const NO_UNITS = { budget: 0, balance: 0, rpm: 0, tpm: 0, concurrency: 0 }
 const someUnits: fc.Arbitrary<Call['units']> = fc.oneof(
   fc.integer({ min: 1, max: 12 }).map(budget => ({ ...NO_UNITS, budget })),
+  fc.integer({ min: 1, max: 12 }).map(balance => ({ ...NO_UNITS, balance })),
   fc.integer({ min: 1, max: 2 }).map(rpm => ({ ...NO_UNITS, rpm })),
   fc.integer({ min: 1, max: 4 }).map(tpm => ({ ...NO_UNITS, tpm })),
   fc.constant({ ...NO_UNITS, concurrency: 1 }),
-  fc.record({ budget: fc.nat(8), rpm: fc.nat(2), tpm: fc.nat(4), concurrency: fc.nat(1) }),
+  fc.record({
+    budget: fc.nat(8),
+    balance: fc.nat(8),
+    rpm: fc.nat(2),
+    tpm: fc.nat(4),
+    concurrency: fc.nat(1),
+  }),
 )
 const at = fc.nat(SLOTS - 1)
 const which = fc.nat(30)
@@ -143,9 +158,20 @@ export const shareSteps: fc.Arbitrary<ShareStep[]> = fc.array(
         permits: fc.integer({ min: 1, max: 4 }),
       }),
     ),
+    step(
+      5,
+      fc.record({
+        do: fc.constantFrom('credit' as const, 'debit' as const),
+        amount: fc.integer({ min: 1, max: 20 }),
+      }),
+    ),
+    step(1, fc.constant({ do: 'close_wallet' as const })),
   ),
   { minLength: 10, maxLength: 100, size: 'max' },
 )
+
+/** What a call has really used. */
+type Charged = Readonly<Record<'budget' | 'balance' | 'tpm', number>>
 
 interface Call {
   readonly instance: Instance
@@ -153,8 +179,7 @@ interface Call {
   /** Of its admission, in the time that the store's clock has counted. */
   readonly countedMs: number
   state: 'admitted' | 'written' | 'ended'
-  charged: number
-  chargedTokens: number
+  charged: Charged
   /** The ledger's sums have its end. */
   isFolded: boolean
 }
@@ -214,14 +239,19 @@ class ShareModel {
   readonly #bounds = new Map<number, { budget: number; permits: number }>()
   readonly #reported = new Map<Limit, Reported>()
   /** What charges exceeded their holds by. */
-  #over = 0
+  readonly #over = { budget: 0, balance: 0 }
+  /** Credits minus debits. */
+  #credited: number
 
   constructor(world: ShareWorld, system: ShareSystem) {
     this.#world = world
     this.#system = system
     this.#leaseMs = world.fencing === 'by_row' ? LEASE_MS : undefined
     this.#bounds.set(1, world)
-    const { grantor, tables } = system.createGrantor(this.#leaseMs, () => BigInt(this.#folded()))
+    this.#credited = world.balance
+    const { grantor, tables } = system.createGrantor(this.#leaseMs, ({ limit }) =>
+      limit === 'balance' ? -this.#balance() : BigInt(this.#folded('budget')),
+    )
     this.#grantor = grantor
     this.#tables = tables
     for (let slot = 0; slot < SLOTS; slot++) this.#start(slot)
@@ -241,7 +271,8 @@ class ShareModel {
           step.which,
         )
         const of = (units: number) => Math.floor((units * step.charged) / 100) + step.over
-        return call && this.#end(call, of(call.units.budget), of(call.units.tpm))
+        const { budget, balance, tpm } = call?.units ?? NO_UNITS
+        return call && this.#end(call, { budget: of(budget), balance: of(balance), tpm: of(tpm) })
       }
       case 'swept': {
         // Another instance ends the holds of one that is fenced.
@@ -249,7 +280,7 @@ class ShareModel {
           this.#inState('written').filter(({ instance }) => this.#isFenced(instance)),
           step.which,
         )
-        return call && this.#end(call, call.units.budget, call.units.tpm)
+        return call && this.#end(call, call.units)
       }
       case 'send':
         return this.#send(this.#slots[step.at])
@@ -290,6 +321,14 @@ class ShareModel {
         this.#revision++
         this.#bounds.set(this.#revision, step)
         return
+      case 'credit':
+        this.#credited += step.amount
+        return
+      case 'debit':
+        this.#debit(BigInt(step.amount))
+        return
+      case 'close_wallet':
+        return this.#closeWallet()
     }
   }
 
@@ -310,12 +349,15 @@ class ShareModel {
       )
     }
     const open = this.#inState('written')
-    const spent = sumOf(this.#calls.map(({ charged }) => charged))
-    const held = sumOf(open.map(({ units }) => units.budget))
-    must(
-      BigInt(spent + held) <= this.#ceiling('budget') + BigInt(this.#over),
-      `spent ${spent} + held ${held} of ${this.#ceiling('budget')}`,
-    )
+    for (const sum of ['budget', 'balance'] as const) {
+      const spent = sumOf(this.#calls.map(({ charged }) => charged[sum]))
+      const held = sumOf(open.map(({ units }) => units[sum]))
+      const most = sum === 'balance' ? BigInt(this.#credited) : this.#ceiling(sum)
+      must(
+        BigInt(spent + held) <= most + BigInt(this.#over[sum]),
+        `${sum}: spent ${spent} + held ${held} of ${most}`,
+      )
+    }
     const permits = sumOf(open.map(({ units }) => units.concurrency))
     must(BigInt(permits) <= this.#ceiling('concurrency'), `${permits} permits`)
     this.#checkMirrors()
@@ -328,7 +370,7 @@ class ShareModel {
     this.#checkWindows()
     for (const instance of this.#instances) this.#adopt(instance)
     this.#deliverAll()
-    for (const call of this.#inState('written')) this.#end(call, call.units.budget, call.units.tpm)
+    for (const call of this.#inState('written')) this.#end(call, call.units)
     this.check()
     for (let round = 0; round < 2; round++) {
       for (const instance of this.#instances) this.#send(instance)
@@ -337,6 +379,7 @@ class ShareModel {
     }
     if (this.#world.isCalm) this.#checkLevels()
     this.#checkRecall()
+    this.#checkDebit()
     for (const instance of this.#instances) if (instance.process === 'runs') this.#crash(instance)
     for (const instance of this.#instances) this.#fence(instance)
     for (const instance of this.#instances) this.#recover(instance)
@@ -351,7 +394,7 @@ class ShareModel {
   #checkLevels(): void {
     const level = (limit: Limit) => this.#tables.scope(nameOf(limit))?.level ?? 0n
     const requests = sumOf(this.#calls.map(({ units }) => units.rpm))
-    const tokens = sumOf(this.#calls.map(({ chargedTokens }) => chargedTokens))
+    const tokens = sumOf(this.#calls.map(({ charged }) => charged.tpm))
     must(level('rpm') === BigInt(requests) * 60_000n, `${requests} requests, level ${level('rpm')}`)
     must(level('tpm') === BigInt(tokens) * 60_000n, `${tokens} tokens, level ${level('tpm')}`)
   }
@@ -377,19 +420,38 @@ class ShareModel {
     must(available === rest, `${available} of the ${rest} that others do not use`)
   }
 
-  /** A single instance gets everything that was not spent. */
+  /** A debit gets what no instance uses. */
+  #checkDebit(): void {
+    const live = this.#instances.filter(instance => this.#canAdmit(instance))
+    const balance = this.#balance()
+    const orphaned = this.#instances
+      .filter(instance => !live.includes(instance))
+      .reduce((sum, { id }) => sum + (this.#tables.share(id, nameOf('balance')) ?? 0n), 0n)
+    const rest = balance - orphaned
+    if (rest <= 0n) return
+    this.#closeWallet()
+    must(this.#balance() === orphaned, `${this.#balance()} of ${balance} could not be debited`)
+    this.#credited += Number(rest)
+  }
+
+  /** A single instance gets everything that was not spent; of a balance what it needs, because debits take of it as well. */
   #checkAlone(instance: Instance): void {
+    const balance = this.#balance()
     for (const limit of LIMITS) {
       const share = this.#share(instance, limit)
+      if (limit === 'balance') {
+        share.need(balance)
+        continue
+      }
       share.need(1n)
       share.need(1_000n)
     }
     this.#send(instance)
     this.#deliverAll()
-    const spent = BigInt(sumOf(this.#calls.map(({ charged }) => charged)))
+    const spent = BigInt(sumOf(this.#calls.map(({ charged }) => charged.budget)))
     for (const limit of LIMITS) {
       const { bound } = this.#terms(limit, this.#revision)
-      const left = limit === 'budget' ? bound - spent : bound
+      const left = limit === 'balance' ? balance : limit === 'budget' ? bound - spent : bound
       const { available } = this.#share(instance, limit)
       must(available === (left > 0n ? left : 0n), `${available} of the ${left} left of ${limit}`)
     }
@@ -479,7 +541,7 @@ class ShareModel {
     for (const [share, needed] of shares) share.take(needed)
     const state = this.#world.fencing === 'by_death' ? 'written' : 'admitted'
     const countedMs = this.#countedMs
-    this.#calls.push({ instance, units, countedMs, state, charged: 0, chargedTokens: 0, isFolded: false })
+    this.#calls.push({ instance, units, countedMs, state, charged: NO_UNITS, isFolded: false })
     return true
   }
 
@@ -496,20 +558,19 @@ class ShareModel {
       if (call.units[limit] > 0) this.#share(instance, limit).end(BigInt(call.units[limit]), 0n)
   }
 
-  #end(call: Call, charged: number, chargedTokens: number): void {
+  #end(call: Call, charged: Charged): void {
     const { instance, units } = call
     call.state = 'ended'
     call.charged = charged
-    call.chargedTokens = chargedTokens
-    this.#over += Math.max(0, charged - units.budget)
+    for (const sum of ['budget', 'balance'] as const)
+      this.#over[sum] += Math.max(0, charged[sum] - units[sum])
     // The end of a fenced instance's hold, by whomever, is in the ledger at once.
     if (this.#isFenced(instance)) call.isFolded = true
     if (instance.process !== 'runs') return
-    if (units.budget > 0 || charged > 0)
-      this.#share(instance, 'budget').end(BigInt(units.budget), BigInt(charged))
+    for (const limit of ['budget', 'balance', 'tpm'] as const)
+      if (units[limit] > 0 || charged[limit] > 0)
+        this.#share(instance, limit).end(BigInt(units[limit]), BigInt(charged[limit]))
     if (units.rpm > 0) this.#share(instance, 'rpm').end(BigInt(units.rpm), BigInt(units.rpm))
-    if (units.tpm > 0 || chargedTokens > 0)
-      this.#share(instance, 'tpm').end(BigInt(units.tpm), BigInt(chargedTokens))
     if (units.concurrency > 0) this.#share(instance, 'concurrency').end(BigInt(units.concurrency), 0n)
   }
 
@@ -540,9 +601,11 @@ class ShareModel {
       const request = message.requests[index]
       if (!request || granted === 0n) continue
       const all = granted + free
-      const part = all / BigInt(2 * live)
-      const most = live === 1 ? all : request.least > part ? request.least : part
-      must(granted <= most && (live > 1 || granted === all), `${granted} of ${all} for one of ${live}`)
+      // Debits take from a balance as well.
+      const parties = request.scope.limit === 'balance' ? live + 1 : live
+      const part = all / BigInt(2 * parties)
+      const most = parties === 1 ? all : request.least > part ? request.least : part
+      must(granted <= most && (parties > 1 || granted === all), `${granted} of ${all} for one of ${parties}`)
       must(granted >= request.least, `${granted} is no help where ${request.least} is needed`)
       const { wanted = 0n } = before.get(request.scope.limit as Limit) ?? {}
       must(request.least > 0n || wanted === 0n, 'a share for later while another instance waits')
@@ -624,6 +687,31 @@ class ShareModel {
     this.#recover(instance)
   }
 
+  /** @returns whether it was booked; if not, instances are asked for what they do not use. */
+  #debit(amount: bigint): boolean {
+    const name = nameOf('balance')
+    const left = this.#balance() - amount
+    const scope = this.#tables.scope(name)
+    if (left < 0n) return false
+    if (scope) {
+      const wanted = this.#system.wantedByDebit(scope, left)
+      this.#tables.saveScope(name, { ...scope, wanted })
+      if (wanted > 0n) return false
+    }
+    this.#credited -= Number(amount)
+    return true
+  }
+
+  #closeWallet(): void {
+    for (let round = 0; round < 4; round++) {
+      const leased = this.#tables.scope(nameOf('balance'))?.leased ?? 0n
+      const free = this.#balance() - leased
+      if (free > 0n) this.#debit(free)
+      if (this.#debit(this.#balance())) return
+      for (const instance of this.#slots) this.#exchange(instance)
+    }
+  }
+
   #passTime(ms: number): void {
     this.#trueMs += ms
     this.#moveClock(ms)
@@ -642,7 +730,7 @@ class ShareModel {
       const known = this.#reported.get(limit)
       if (known && known.revision >= revision) continue
       const leased = this.#tables.scope(name)?.leased ?? 0n
-      const used = limit === 'budget' ? leased + BigInt(this.#folded()) : leased
+      const used = limit === 'budget' ? leased + BigInt(this.#folded('budget')) : leased
       this.#reported.set(limit, { bound, revision, ceiling: known && used > bound ? used : bound })
     }
   }
@@ -658,6 +746,7 @@ class ShareModel {
   #terms(limit: Limit, revision: number): ScopeTerms {
     const { budget, permits } = this.#bounds.get(revision) ?? this.#world
     const { burst, perMinute } = this.#world
+    if (limit === 'balance') return { kind: 'sum', bound: 0n, perMinute: 0n, revision, sinceMs: 0 }
     if (limit === 'budget') return { kind: 'sum', bound: BigInt(budget), perMinute: 0n, revision, sinceMs: 0 }
     if (limit === 'concurrency')
       return { kind: 'permits', bound: BigInt(permits), perMinute: 0n, revision, sinceMs: 0 }
@@ -680,8 +769,13 @@ class ShareModel {
     return this.#calls.filter(call => call.instance === instance && call.state === 'ended')
   }
 
-  #folded(): number {
-    return sumOf(this.#calls.filter(({ isFolded }) => isFolded).map(({ charged }) => charged))
+  #folded(sum: 'budget' | 'balance'): number {
+    return sumOf(this.#calls.filter(({ isFolded }) => isFolded).map(({ charged }) => charged[sum]))
+  }
+
+  /** As the ledger has it. */
+  #balance(): bigint {
+    return BigInt(this.#credited - this.#folded('balance'))
   }
 
   #tick({ tickOffsetMs }: Instance): number {

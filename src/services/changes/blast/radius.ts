@@ -5,6 +5,7 @@ import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
 import { loweredLimits, type Pair } from './limits.ts'
+import { nodeMoves } from './nodes.ts'
 import { lostPaths } from './paths.ts'
 import { priceMoves } from './prices.ts'
 import type { BlastRadius } from './types.ts'
@@ -47,6 +48,7 @@ export async function blastRadius(
     ),
     limits: await loweredLimits(pairs, use, nowMs),
     endings: await endings(touched, use, nowMs),
+    nodes: await nodeMoves(before, after, use, nowMs),
     currency: currencyIn(after),
     atMs: nowMs,
   }

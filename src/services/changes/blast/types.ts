@@ -13,6 +13,7 @@ export interface BlastRadius {
   readonly prices: readonly PriceMove[]
   readonly limits: readonly LoweredLimit[]
   readonly endings: readonly Ending[]
+  readonly nodes: readonly NodeMove[]
   /** The currency label of amounts. */
   readonly currency: string
   /** The time of the analysis, milliseconds since the epoch. */
@@ -82,6 +83,17 @@ export interface Ending {
   readonly day: Traffic
   /** Rounded to a quarter of an hour; absent if nothing was settled in the last 30 days. */
   readonly lastUsedAtMs?: number
+}
+
+/** An endpoint that is new on nodes, or whose nodes change. */
+export interface NodeMove {
+  readonly endpoint: string
+  /** The connected nodes that it may use after the apply. */
+  readonly matches: readonly string[]
+  /** Those of them that it may not use now; empty for a new endpoint. */
+  readonly gains: readonly string[]
+  /** Nodes, connected or not, that it may use now and not after, with its requests on them in the last 24 hours. */
+  readonly loses: readonly { readonly node: string; readonly requests: number }[]
 }
 
 export interface Traffic {

@@ -19,7 +19,7 @@ export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | 
     sums,
     ...(radius.brokenKeys === 0 ? ['breaks no key'] : []),
     ...breakage(radius),
-    ...(inUse(radius).length === 0 ? ['nothing in use goes away'] : []),
+    ...(inUse(radius).length + lostInUse(radius) === 0 ? ['nothing in use goes away'] : []),
   ]
   return parts.join('; ')
 }
@@ -34,5 +34,11 @@ export function breakage(radius: BlastRadius): readonly string[] {
     radius.paths.length > 0 && `takes paths from ${pluralize(radius.paths.length, 'publication')}`,
     radius.limits.length > 0 && `lowers ${pluralize(radius.limits.length, 'limit')} below recent use`,
     used > 0 && `${used} in use ${used === 1 ? 'goes' : 'go'} away`,
+    lostInUse(radius) > 0 && `takes nodes in use from ${pluralize(lostInUse(radius), 'endpoint')}`,
   ].filter(part => part !== false)
+}
+
+/** How many endpoints lose nodes that served them within the last 24 hours. */
+function lostInUse({ nodes }: BlastRadius): number {
+  return nodes.filter(({ loses }) => loses.some(({ requests }) => requests > 0)).length
 }

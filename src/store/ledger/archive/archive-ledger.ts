@@ -39,7 +39,8 @@ export async function archiveLedger(
   watch: ArchiveWatch = {},
 ): Promise<Archiving> {
   const { path, beforeMs } = request
-  const left = await deleteInSteps(writeBare, watch)
+  const remove = (ofEntries?: number) => deleteInSteps({ writeBare, clock }, watch, ofEntries)
+  const left = await remove()
   const range = await readBare(async raw => selectRange(raw, beforeMs))
   if (range.entries === 0) return { archive: undefined, deleted: left }
   if (existsSync(path)) throw alreadyExists(path)
@@ -49,7 +50,7 @@ export async function archiveLedger(
   rmSync(partial, { force: true })
   try {
     const { archive, sums } = await readBare(async raw => {
-      const sums = await write(raw, partial, range, request, watch)
+      const sums = await write(raw, partial, range, request, watch).catch(faultOf(path))
       const archive: Omit<Archive, 'id'> = {
         ...range,
         beforeMs,
@@ -61,16 +62,30 @@ export async function archiveLedger(
       await verify(raw, clock.nowMs(), { archive, sums, path: partial }, watch)
       return { archive, sums }
     })
-    linkSync(partial, path)
-    syncToDisk(path)
+    publish(partial, path)
+    // A commit that failed can still be found after a power loss: the file stays in any case.
     const recorded = await writeBare(raw => insertArchive(raw, archive, sums))
-    const deleted = await deleteInSteps(writeBare, watch, range.entries)
-    return { archive: recorded, deleted: left + deleted }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(path)
-    throw storeFault(error, path)
+    return { archive: recorded, deleted: left + (await remove(range.entries)) }
   } finally {
     rmSync(partial, { force: true })
+  }
+}
+
+/** Gives the file its name, unless there is one of this name by now. */
+function publish(partial: string, path: string): void {
+  try {
+    linkSync(partial, path)
+    syncToDisk(path)
+  } catch (error) {
+    faultOf(path)(error)
+  }
+}
+
+/** Faults of the file, which are not those of the store. */
+function faultOf(path: string): (error: unknown) => never {
+  return error => {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(path)
+    throw storeFault(error, path)
   }
 }
 
@@ -149,20 +164,20 @@ async function verify(
 }
 
 async function deleteInSteps(
-  writeBare: BarePorts['writeBare'],
+  { writeBare, clock }: Pick<BarePorts, 'writeBare' | 'clock'>,
   { onProgress, signal }: ArchiveWatch,
-  ofEntries?: number,
+  ofEntries: number | undefined,
 ): Promise<number> {
   let deleted = 0
   for (;;) {
-    const startMs = performance.now()
+    const startMs = clock.monotonicMs()
     const changes = await writeBare(deleteArchived)
     deleted += changes
     if (changes === 0) return deleted
     onProgress?.('delete', deleted, ofEntries ?? deleted)
     signal?.throwIfAborted()
     // SQLite does not give the lock in turn: a gateway gets as much time as this takes.
-    await pause(performance.now() - startMs)
+    await pause(clock.monotonicMs() - startMs)
   }
 }
 

@@ -31,8 +31,9 @@ export interface ArchiveToVerify {
 
 /**
  * Recomputes the sums of all entries, oldest first, and compares them with the stored sums; also checks charges against
- * their prices, and that no hold is open whose call has ended. Reads each row of the ledger and of the sums once. Keeps in memory a page of
- * entries, the last quarters of an hour and one sum per tenant and key, and yields to the event loop between two pages.
+ * their prices, and that no hold is open whose call has ended. Reads each row of the ledger once, and of the sums
+ * twice: each quarter with its entries, and each day with its quarters. Keeps in memory a page of entries, the last
+ * quarters of an hour and one sum per tenant and key, and yields to the event loop between two pages.
  *
  * Archived entries count by the sums of their archive; then the time before it is compared as one, not by quarters.
  * @param archives in the order of their entries.
@@ -50,7 +51,7 @@ export async function verifyLedger(
   const names = selectNames(raw)
   const recount = new Recount(names, selectPrices(raw), { closed, quarters }, MAX_FINDINGS)
   const boundary = archives.at(-1)?.archive.lastId ?? 0
-  const archived = count(carried.map(({ entries }) => entries))
+  const archived = total(carried.map(({ entries }) => entries))
   const last = raw.prepare<[], number | null>('select max(id) from ledger').pluck().get() ?? 0
   const findings: Finding[] = []
   const pause = async () => {
@@ -123,7 +124,7 @@ function checkArchived(
   boundary: number,
   adjustments: number,
 ): Finding[] {
-  const has = count(archives.map(({ archive }) => archive.entries)) + adjustments
+  const has = total(archives.map(({ archive }) => archive.entries)) + adjustments
   if (has === boundary) return []
   return [finding('ledger', `ids up to ${boundary}`, `${has} of them are in archives or adjustments`)]
 }
@@ -133,7 +134,7 @@ function compareClosed(raw: Database.Database, closed: PlaceSums, beforeMs: numb
   return closed.compare('usage_quarters', `before ${iso(beforeMs).slice(0, 7)}`, rows)
 }
 
-function count(numbers: readonly number[]): number {
+function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0)
 }
 

@@ -5,8 +5,8 @@ import { blastRadius } from '../../../../src/services/changes/blast/radius.ts'
 import { NEVER_USED } from '../../../../src/services/changes/blast/use.ts'
 import { verdict } from '../../../../src/services/changes/blast/verdict.ts'
 import { inMemory } from '../../../store/ledger/in-memory.ts'
-import { hold, NOON_MS, settle } from '../../../store/ledger/rows.ts'
-import { binding, endpoint, key, liveWith, ownedBy, publication, tenant } from '../trees.ts'
+import { call, hold, NOON_MS, settle } from '../../../store/ledger/rows.ts'
+import { binding, endpoint, key, liveWith, node, ownedBy, publication, settings, tenant } from '../trees.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -30,6 +30,8 @@ function used(
     peaks: accounting.peaks.bind(accounting),
     keySums: accounting.keySums.bind(accounting),
     budgetStartMs: () => NOON_MS - 12 * HOUR_MS,
+    nodeUse: accounting.nodeUse.bind(accounting),
+    nodes: async () => [],
   }
 }
 
@@ -228,4 +230,92 @@ test('the verdict counts what matters, and says where nothing does', async () =>
   expect(verdict({ counts: { ...counts, update: 0, delete: 0 } }, none)).toBe(
     '0 to create, 0 to update, 0 to delete',
   )
+})
+
+/** Nodes that have joined, connected or not, and calls of `qwen` on them. */
+function onNodes(
+  joined: Readonly<Record<string, boolean>>,
+  calls: readonly { readonly node: string; readonly agoMs: number; readonly endpoint?: string }[] = [],
+) {
+  const { book, accounting } = inMemory(() => NOON_MS)
+  book.write(
+    calls.map(({ node, agoMs, endpoint = 'qwen' }, at) => [
+      'log',
+      call(`r${at}`, { node, endpoint, atMs: NOON_MS - agoMs }),
+    ]),
+  )
+  const connection = { node: '', address: '', version: '', connectedAtMs: 0, engines: [] }
+  return {
+    ...used(),
+    nodeUse: accounting.nodeUse.bind(accounting),
+    nodes: async () =>
+      Object.entries(joined).map(([node, isConnected]) => ({
+        node,
+        labels: { pool: 'b' },
+        joinedAtMs: 0,
+        ...(isConnected && { connection: { ...connection, node } }),
+      })),
+  }
+}
+
+const qwen = (nodes: object) => endpoint('qwen', { base_url: undefined, nodes: { engine: 'vllm', ...nodes } })
+const pool = (...names: string[]) => names.map(name => node(name, { labels: { pool: 'a' } }))
+
+test('an endpoint on nodes is told with those that it loses and their calls of the last day', async () => {
+  const before = [qwen({ labels: { pool: 'a' } }), ...pool('gpu-1', 'gpu-7', 'gpu-8')]
+  const after = [
+    qwen({ labels: { pool: 'a' } }),
+    ...pool('gpu-1'),
+    node('gpu-7'),
+    node('gpu-8', { labels: { pool: 'a' }, engines: ['tgi'] }),
+  ]
+  const use = onNodes({ 'gpu-1': true, 'gpu-7': true, 'gpu-8': false }, [
+    { node: 'gpu-7', agoMs: HOUR_MS },
+    { node: 'gpu-7', agoMs: 2 * HOUR_MS },
+    { node: 'gpu-7', agoMs: 25 * HOUR_MS },
+    { node: 'gpu-7', agoMs: HOUR_MS, endpoint: 'other' },
+    { node: 'gpu-1', agoMs: HOUR_MS },
+  ])
+  const found = await radius(before, after, use)
+  expect(found.nodes).toEqual([
+    {
+      endpoint: 'qwen',
+      matches: ['gpu-1'],
+      gains: [],
+      loses: [
+        { node: 'gpu-7', requests: 2 },
+        { node: 'gpu-8', requests: 0 },
+      ],
+    },
+  ])
+  const counts = { create: 0, update: 2, delete: 0, unchanged: 0 }
+  expect(verdict({ counts }, found)).toBe(
+    '0 to create, 2 to update, 0 to delete; breaks no key; takes nodes in use from 1 endpoint',
+  )
+})
+
+test('a new endpoint on nodes is told with those that are connected, and one whose nodes stay is not told', async () => {
+  const nodes = pool('gpu-1', 'gpu-2', 'gpu-3')
+  const use = onNodes({ 'gpu-1': true, 'gpu-2': true, 'gpu-3': false })
+  const named = qwen({ names: ['gpu-2', 'gpu-3'] })
+  expect((await radius(nodes, [...nodes, named], use)).nodes).toEqual([
+    { endpoint: 'qwen', matches: ['gpu-2'], gains: [], loses: [] },
+  ])
+  expect((await radius([...nodes, named], [...nodes, named, key('app')], use)).nodes).toEqual([])
+  const all = qwen({ labels: { pool: 'a' } })
+  expect((await radius([...nodes, named], [...nodes, all], use)).nodes).toEqual([
+    { endpoint: 'qwen', matches: ['gpu-1', 'gpu-2'], gains: ['gpu-1'], loses: [] },
+  ])
+})
+
+test('nodes that no file declares match by the labels of their tokens, if the settings admit them', async () => {
+  const use = onNodes({ 'gpu-9': true })
+  const declared = [qwen({ labels: { pool: 'b' } })]
+  const token = [...declared, settings({ nodes: { admission: 'token' } })]
+  expect((await radius(declared, token, use)).nodes).toEqual([
+    { endpoint: 'qwen', matches: ['gpu-9'], gains: ['gpu-9'], loses: [] },
+  ])
+  expect((await radius(token, declared, use)).nodes).toMatchObject([
+    { matches: [], loses: [{ node: 'gpu-9' }] },
+  ])
 })

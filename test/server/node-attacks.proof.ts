@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { dial, GatewayRejection, join as joinGateway } from '../../src/agent/dial.ts'
 import { systemClock } from '../../src/base/clock.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { type CloseReason, TunnelConnection } from '../../src/tunnel/connection.ts'
 import type { ControlMessage } from '../../src/tunnel/control.ts'
 import { StreamError } from '../../src/tunnel/stream.ts'
@@ -18,21 +19,27 @@ async function rejection(attempt: Promise<unknown>): Promise<string> {
 }
 
 const dialled = (scene: NodeScene, credential: string) =>
-  dial(scene.server, credential, '0123456789abcdef', new AbortController().signal)
+  dial(
+    scene.server,
+    'upgrade',
+    { credential, instance: '0123456789abcdef', random: systemRandom },
+    new AbortController().signal,
+  )
 
 const audited = async (scene: NodeScene) =>
   (await scene.gateway.inStore(({ store }) => store.users.audit({ limit: 100 }))).map(
-    ({ action, user, target }) => `${action} ${target} by ${user}`,
+    ({ action, user, target, reason }) =>
+      `${action} ${target} by ${user}${reason === undefined ? '' : `: ${reason}`}`,
   )
 
 /** A node that says what the test wants. */
 async function hostile(scene: NodeScene, name = 'gpu-1') {
   const { credential } = await joinGateway(scene.server, await scene.token({ pattern: name }), name)
-  const { socket, head } = await dialled(scene, credential)
+  const { carrier, head } = await dialled(scene, credential)
   const { promise: closed, resolve } = Promise.withResolvers<CloseReason>()
   const received: ControlMessage[] = []
   const connection = new TunnelConnection(
-    socket,
+    carrier,
     {
       side: 'node',
       clock: systemClock,
@@ -78,7 +85,7 @@ test('a credential is replaced after a day; if the old one appears again, both e
   await expect(again.ended).rejects.toMatchObject({ status: 401, code: 'revoked' })
   expect(await rejection(dialled(scene, node.state.credential))).toBe('401 unknown_credential')
   expect(await rejection(dialled(scene, first))).toBe('401 unknown_credential')
-  expect(await audited(scene)).toContain('revoke_node node/gpu-1 by unknown')
+  expect(await audited(scene)).toContain('revoke_node node/gpu-1 by unknown: reused_credential')
 }, 30_000)
 
 test('a node that has stored its new credential and could not say so is known by it, and the old one ends', async () => {
@@ -91,8 +98,8 @@ test('a node that has stored its new credential and could not say so is known by
   const credentials = () => received.filter(({ type }) => type === 'credential')
   await expect.poll(() => credentials().length, { timeout: 5_000 }).toBe(1)
   const next = String(credentials()[0]?.['credential'])
-  const { socket } = await dialled(scene, next)
-  onTestFinished(() => void socket.destroy())
+  const { carrier } = await dialled(scene, next)
+  onTestFinished(() => void carrier.destroy())
   expect(await closed).toMatchObject({ code: 'lost' })
   expect(await rejection(dialled(scene, first))).toBe('401 reused_credential')
 }, 30_000)

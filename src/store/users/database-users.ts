@@ -1,4 +1,4 @@
-import type { AccountingPorts } from '../ledger/accounting.ts'
+import type { StorePorts } from '../engine.ts'
 import { insertAudit, selectAudit } from './audit.ts'
 import { insertLoginLink, takeLoginLink } from './login-links.ts'
 import { selectKnownOrigins } from './login-origins.ts'
@@ -29,11 +29,11 @@ import {
   updateUser,
 } from './users.ts'
 
-/** Users, sessions and the audit log, on the store's ordinary connection. */
-export class SqliteUsers implements UserStore {
-  readonly #ports: AccountingPorts
+/** Users, sessions and the audit log. */
+export class DatabaseUsers implements UserStore {
+  readonly #ports: StorePorts
 
-  constructor(ports: AccountingPorts) {
+  constructor(ports: StorePorts) {
     this.#ports = ports
   }
 

@@ -1,10 +1,9 @@
-import type Database from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { StoredCredential } from '../schema/stored-credential.ts'
 import { writeCommit } from './commit.ts'
-import type { Connection } from './connection.ts'
+import type { Engine, PlainSql, StorePorts } from './engine.ts'
 import { findResources } from './find.ts'
 import { selectGateways } from './gateways.ts'
 import {
@@ -16,17 +15,14 @@ import {
   selectSecrets,
   selectSuspensions,
 } from './key-secrets.ts'
-import { type AccountingPorts, SqliteAccounting } from './ledger/accounting.ts'
 import { NamedAccounting } from './ledger/named-accounting.ts'
 import type { Accounting } from './ledger/types.ts'
 import { selectBalances } from './ledger/wallet.ts'
-import { SqliteNodes } from './nodes/sqlite-nodes.ts'
+import { DatabaseNodes } from './nodes/database-nodes.ts'
 import { Accounts, selectAccountNames } from './renames.ts'
 import { selectCounts, selectResources } from './resources.ts'
 import { readResourcesAt } from './revision-changes.ts'
 import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
-import { SqliteServingStore } from './serving-store.ts'
-import { immediately, readBare, readConsistently } from './session.ts'
 import { selectStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type {
@@ -38,6 +34,7 @@ import type {
   Live,
   ResourceQuery,
   Revision,
+  ServingStore,
   StateRetention,
   Store,
   StoredGateway,
@@ -45,53 +42,55 @@ import type {
   StoredSecret,
 } from './types.ts'
 import { assertAuthority } from './users/authority.ts'
-import { SqliteUsers } from './users/sqlite-users.ts'
+import { DatabaseUsers } from './users/database-users.ts'
 import { selectTenantUsers } from './users/tenant-users.ts'
 import type { Authority } from './users/types.ts'
 
 type Db = Kysely<Tables>
 
-/** The store in a SQLite file. Opened by `openStore`. */
-export class SqliteStore implements Store {
+/** What differs between engines. */
+export interface StoreParts<Raw extends PlainSql> {
+  readonly engine: Engine<Raw>
+  readonly serving: ServingStore
+  /** The ledger by accounts, on the given transactions. */
+  readonly accountingOf: (ports: StorePorts<Raw>) => Accounting
+}
+
+/** The store in a database. Opened by `openStore`. */
+export class DatabaseStore<Raw extends PlainSql> implements Store {
   readonly accounting: Accounting
-  readonly users: SqliteUsers
-  readonly nodes: SqliteNodes
-  readonly #connection: Connection
+  readonly users: DatabaseUsers
+  readonly nodes: DatabaseNodes
+  readonly #parts: StoreParts<Raw>
   readonly #clock: Clock
-  readonly #serving: SqliteServingStore
   /** Checked inside the transaction of each change; absent: no check. */
   readonly #authority: Authority | undefined
 
-  constructor(
-    connection: Connection,
-    clock: Clock,
-    serving = new SqliteServingStore(connection, clock),
-    authority?: Authority,
-  ) {
-    this.#connection = connection
+  constructor(parts: StoreParts<Raw>, clock: Clock, authority?: Authority) {
+    this.#parts = parts
     this.#clock = clock
-    this.#serving = serving
     this.#authority = authority
-    const ports: AccountingPorts = {
-      read: work => this.#read(work),
-      readBare: work => this.#readBare(work),
+    const { engine, accountingOf } = parts
+    const ports: StorePorts<Raw> = {
+      read: work => engine.read(work),
+      readBare: work => engine.readBare(work),
       write: work => this.#writeOutside(work),
       writeBare: work => this.#writeOutside(async (_, raw) => work(raw)),
       clock,
     }
-    this.accounting = new NamedAccounting(new SqliteAccounting(ports), () =>
-      this.#read(async db => new Accounts(await selectAccountNames(db))),
+    this.accounting = new NamedAccounting(accountingOf(ports), () =>
+      engine.read(async db => new Accounts(await selectAccountNames(db))),
     )
-    this.users = new SqliteUsers(ports)
-    this.nodes = new SqliteNodes(ports)
+    this.users = new DatabaseUsers(ports)
+    this.nodes = new DatabaseNodes(ports)
   }
 
   head(): Promise<Head> {
-    return this.#serving.head()
+    return this.#parts.serving.head()
   }
 
   live(): Promise<Live> {
-    return this.#read(async db => ({
+    return this.#parts.engine.read(async db => ({
       head: await selectHead(db),
       atMs: this.#clock.nowMs(),
       resources: await selectResources(db),
@@ -105,7 +104,7 @@ export class SqliteStore implements Store {
   }
 
   find(query: ResourceQuery): Promise<Live> {
-    return this.#read(async db => ({
+    return this.#parts.engine.read(async db => ({
       head: await selectHead(db),
       atMs: this.#clock.nowMs(),
       ...(await findResources(db, query)),
@@ -114,35 +113,35 @@ export class SqliteStore implements Store {
   }
 
   countResources(): Promise<Readonly<Record<string, number>>> {
-    return this.#read(selectCounts)
+    return this.#parts.engine.read(selectCounts)
   }
 
   readState(before?: ServedState): Promise<ServedState> {
-    return this.#serving.readState(before)
+    return this.#parts.serving.readState(before)
   }
 
   readStateAt(revision: number): Promise<ServedState> {
-    return this.#serving.readStateAt(revision)
+    return this.#parts.serving.readStateAt(revision)
   }
 
   changed(): boolean {
-    return this.#serving.changed()
+    return this.#parts.serving.changed()
   }
 
   kept(): Promise<readonly StoredCredential[]> {
-    return this.#read(selectStored)
+    return this.#parts.engine.read(selectStored)
   }
 
   resourcesAt(revision: number): Promise<readonly StoredResource[]> {
-    return this.#readBare(raw => readResourcesAt(raw, revision))
+    return this.#parts.engine.readBare(raw => readResourcesAt(raw, revision))
   }
 
   revision(id: number): Promise<Revision> {
-    return this.#read(db => selectRevision(db, id))
+    return this.#parts.engine.read(db => selectRevision(db, id))
   }
 
   revisions(page: { readonly limit?: number; readonly before?: number } = {}): Promise<readonly Revision[]> {
-    return this.#read(db => selectRevisions(db, page))
+    return this.#parts.engine.read(db => selectRevisions(db, page))
   }
 
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision> {
@@ -184,55 +183,44 @@ export class SqliteStore implements Store {
   }
 
   pruneStates(retention: StateRetention, maxRows: number): Promise<number> {
-    return this.#serving.pruneStates(retention, maxRows)
+    return this.#parts.serving.pruneStates(retention, maxRows)
   }
 
   reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
-    return this.#serving.reportGateway(report, endpoints)
+    return this.#parts.serving.reportGateway(report, endpoints)
   }
 
   forgetGateway(id: string): Promise<void> {
-    return this.#serving.forgetGateway(id)
+    return this.#parts.serving.forgetGateway(id)
   }
 
   gateways(): Promise<readonly StoredGateway[]> {
-    return this.#read(selectGateways)
+    return this.#parts.engine.read(selectGateways)
   }
 
   withAuthority(authority: Authority): Store {
-    return new SqliteStore(this.#connection, this.#clock, this.#serving, authority)
+    return new DatabaseStore(this.#parts, this.#clock, authority)
   }
 
   close(): Promise<void> {
-    return this.#connection.close()
-  }
-
-  /** All reads of `work` see one moment. */
-  #read<T>(work: (db: Db) => Promise<T>): Promise<T> {
-    return this.#connection.use(session => readConsistently(session, work))
-  }
-
-  /** The same without Kysely. */
-  #readBare<T>(work: (raw: Database.Database) => Promise<T>): Promise<T> {
-    return this.#connection.use(session => readBare(session, () => work(session.raw)))
+    return this.#parts.engine.close()
   }
 
   /** Writes under the lock, then sets the head to `next`; `undefined` if nothing was written. */
-  #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
-    return this.#connection.use(async session => {
-      const { result, head, next } = await immediately(session, async db => {
-        await this.#assertAuthority(db)
-        const head = await selectHead(db)
-        const outcome = await work(db, head)
-        if (outcome.next) {
-          const { revision, keyVersion } = outcome.next
-          await db.updateTable('head').set({ revision, key_version: keyVersion }).execute()
-        }
-        return { ...outcome, head }
-      })
-      if (next) this.#serving.recordOwnCommit(head, next)
-      return result
+  async #write<T>(work: (db: Db, head: Head) => Promise<{ result: T; next?: Head }>): Promise<T> {
+    const { engine } = this.#parts
+    const { result, head, next } = await engine.write(async db => {
+      await this.#assertAuthority(db)
+      const head = await selectHead(db)
+      const outcome = await work(db, head)
+      if (outcome.next) {
+        const { revision, keyVersion } = outcome.next
+        await db.updateTable('head').set({ revision, key_version: keyVersion }).execute()
+      }
+      return { ...outcome, head }
     })
+    if (next) engine.changes.recordOwnCommit(head, next)
+    return result
   }
 
   /** A change outside of revisions; `false` means that nothing changed. */
@@ -244,13 +232,11 @@ export class SqliteStore implements Store {
   }
 
   /** Writes data that is not part of the served state. */
-  #writeOutside<T>(work: (db: Db, raw: Database.Database) => Promise<T>): Promise<T> {
-    return this.#connection.use(session =>
-      immediately(session, async db => {
-        await this.#assertAuthority(db)
-        return work(db, session.raw)
-      }),
-    )
+  #writeOutside<T>(work: (db: Db, raw: Raw) => Promise<T>): Promise<T> {
+    return this.#parts.engine.write(async (db, raw) => {
+      await this.#assertAuthority(db)
+      return work(db, raw)
+    })
   }
 
   async #assertAuthority(db: Db): Promise<void> {

@@ -1,16 +1,16 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
-import type { AccountingPorts } from '../ledger/accounting.ts'
+import type { StorePorts } from '../engine.ts'
 import type { NodeJoinTokensTable, Tables } from '../tables.ts'
 import type { NewJoinToken, NodeStore, ReportedEngine, StoredJoinToken, StoredNode } from './types.ts'
 
 /** Three reports that did not come. */
 const GONE_AFTER_MS = 30_000
 
-/** The nodes of a SQLite store, for administrators. */
-export class SqliteNodes implements NodeStore {
-  readonly #ports: AccountingPorts
+/** The nodes of a store, for administrators. */
+export class DatabaseNodes implements NodeStore {
+  readonly #ports: StorePorts
 
-  constructor(ports: AccountingPorts) {
+  constructor(ports: StorePorts) {
     this.#ports = ports
   }
 
@@ -76,8 +76,8 @@ export class SqliteNodes implements NodeStore {
     return this.#ports.write(async db => {
       const { numInsertedOrUpdatedRows = 0n } = await db
         .insertInto('node_drains')
-        .orIgnore()
         .values({ node, since_ms: this.#ports.clock.nowMs() })
+        .onConflict(conflict => conflict.doNothing())
         .executeTakeFirst()
       return numInsertedOrUpdatedRows > 0n
     })

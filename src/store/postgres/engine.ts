@@ -1,0 +1,77 @@
+import type { Kysely } from 'kysely'
+import type { Engine, PlainSql } from '../engine.ts'
+import type { Tables } from '../tables.ts'
+import type { PostgresClient, PostgresConnections } from './connection.ts'
+import { HeadWatch, type WatchOptions } from './head-watch.ts'
+import { lockStatement } from './locks.ts'
+
+const SNAPSHOT = 'start transaction isolation level repeatable read read only'
+/** Each statement sees what is committed by then: also those after the wait for the lock. */
+const CHANGE = 'start transaction isolation level read committed'
+
+/** A database of a PostgreSQL server. */
+export class PostgresEngine implements Engine {
+  readonly changes: HeadWatch
+  readonly #connections: PostgresConnections
+
+  constructor(connections: PostgresConnections, watch: WatchOptions) {
+    this.changes = new HeadWatch({ ...watch, connections, readBare: work => this.readBare(work) })
+    this.#connections = connections
+  }
+
+  read<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    return this.#connections.use(client =>
+      client.transaction(SNAPSHOT, async () => work(await client.kysely())),
+    )
+  }
+
+  readBare<T>(work: (raw: PlainSql) => Promise<T>): Promise<T> {
+    return this.#connections.use(client => client.transaction(SNAPSHOT, () => work(plainSql(client))))
+  }
+
+  write<T>(work: (db: Kysely<Tables>, raw: PlainSql) => Promise<T>): Promise<T> {
+    return this.#change(async client => work(await client.kysely(), plainSql(client)))
+  }
+
+  writeBare<T>(work: (raw: PlainSql) => T | Promise<T>): Promise<T> {
+    return this.#change(async client => work(plainSql(client)))
+  }
+
+  releaseSpace(): void {
+    // PostgreSQL does that by itself.
+  }
+
+  async close(): Promise<void> {
+    await this.changes.end()
+    await this.#connections.end()
+  }
+
+  #change<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+    return this.#connections.use(client =>
+      client.transaction(CHANGE, async () => {
+        await client.query(lockStatement('writes'))
+        return work(client)
+      }),
+    )
+  }
+}
+
+/** @param client in a transaction */
+function plainSql(client: PostgresClient): PlainSql {
+  return {
+    prepare(sql) {
+      const text = withNumbers(sql)
+      return {
+        all: async (...parameters) => (await client.query(text, parameters)).rows,
+        get: async (...parameters) => (await client.query(text, parameters)).rows[0],
+        run: async (...parameters) => ({ changes: (await client.query(text, parameters)).rowCount }),
+      }
+    },
+  }
+}
+
+/** `?` → `$1`: no statement has a question mark in a text. */
+function withNumbers(sql: string): string {
+  let count = 0
+  return sql.replace(/\?/g, () => `$${++count}`)
+}

@@ -1,0 +1,118 @@
+import type pg from 'pg'
+import type { PostgresAddress } from '../address.ts'
+import { clientConfig, loadDriver } from '../connection.ts'
+import { isConnectionLost } from '../faults.ts'
+
+/** What a statement returned; the values in the order of its columns. */
+export interface Result {
+  readonly rows: readonly (readonly unknown[])[]
+  /** How many rows it has inserted, changed or deleted. */
+  readonly count: number
+}
+
+export type Value = string | number | bigint | Buffer | null
+
+/** Where statements run: each is a transaction of its own. */
+export interface Database {
+  query(text: string, values?: readonly Value[]): Promise<Result>
+}
+
+/** How long a server may take for a statement before it counts as away. */
+const STATEMENT_MS = 5_000
+const CONNECT_MS = 2_000
+
+/**
+ * A connection of the ledger, opened when it is used, and again after it was lost. One statement at a time; none has a name, and
+ * nothing of a session stays, so that pgbouncer may stand between.
+ */
+export class LaneConnection implements Database {
+  readonly #address: PostgresAddress
+  readonly #statementMs: number
+  #client: pg.Client | undefined
+  #isClosed = false
+  #last: Promise<void> = Promise.resolve()
+  /** Grows when an earlier connection was lost: what was not synced may be lost with it. */
+  #opened = 0
+
+  constructor(address: PostgresAddress, statementMs = STATEMENT_MS) {
+    this.#address = address
+    this.#statementMs = statementMs
+  }
+
+  /** @throws errors of `pg`; after one that says nothing of the statement, its effect is unknown. */
+  query(text: string, values?: readonly Value[]): Promise<Result> {
+    const result = this.#last.then(() => this.#query(text, values))
+    this.#last = result.then(ignore, ignore)
+    return result
+  }
+
+  /** Opens the connection if there is none. Resolves with how many there were: if it has grown, what was not synced may be lost. */
+  connect(): Promise<number> {
+    const opened = this.#last.then(() => this.#connected()).then(() => this.#opened)
+    this.#last = opened.then(ignore, ignore)
+    return opened
+  }
+
+  async #query(text: string, values?: readonly Value[]): Promise<Result> {
+    const client = await this.#connected()
+    try {
+      const result = await client.query({ text, rowMode: 'array', ...(values && { values: [...values] }) })
+      // Several statements have several results; the last one counts.
+      const last = (Array.isArray(result) ? result.at(-1) : result) as pg.QueryArrayResult
+      return { rows: last.rows, count: last.rowCount ?? 0 }
+    } catch (error) {
+      if (isConnectionLost(error)) this.#drop()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const client = this.#client
+    this.#client = undefined
+    // A server that is away does not answer to the goodbye either.
+    await client?.end().catch(() => undefined)
+  }
+
+  #drop(): void {
+    destroy(this.#client)
+    this.#client = undefined
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#isClosed) throw new Error('the connection is closed')
+    if (this.#client) return this.#client
+    const driver = await loadDriver()
+    const client = new driver.Client({
+      ...clientConfig(driver, this.#address),
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: this.#statementMs,
+    })
+    // A connection that ends between two statements: the next one opens another.
+    const drop = () => {
+      if (this.#client === client) this.#drop()
+    }
+    client.on('error', drop)
+    client.on('end', drop)
+    try {
+      await client.connect()
+    } catch (error) {
+      destroy(client)
+      throw error
+    }
+    if (this.#isClosed) {
+      destroy(client)
+      throw new Error('the connection is closed')
+    }
+    this.#client = client
+    this.#opened += 1
+    return client
+  }
+}
+
+/** A server that is away does not answer to a goodbye. */
+function destroy(client: pg.Client | undefined): void {
+  client?.connection.stream.destroy()
+}
+
+function ignore(): void {}

@@ -1,0 +1,118 @@
+import { codeOf } from '../faults.ts'
+import { NOW_MS } from './clock-of-store.ts'
+import type { Database } from './lane-connection.ts'
+
+const DAY_MS = 86_400_000
+/** By the server's clock: those of gateways may be off by hours. */
+const HOLDS_KEPT_MS = 7 * DAY_MS
+
+/** Each table, the column that decides about the partition, and the time that a partition has. */
+const TABLES = { holds: 'day', ledger: 'month', call_logs: 'day' } as const
+export type PartitionedTable = keyof typeof TABLES
+
+/** Of two processes that make a partition at once, one gets one of these. */
+const EXISTS = /^(42P07|23505|42710|42P17)$/
+
+interface Partition {
+  readonly name: string
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** The partitions of the tables that grow with each call; made when the first row of their time comes. */
+export class Partitions {
+  /** Of each table the newest one: an earlier one may have been dropped since, by any gateway. */
+  readonly #newest = new Map<PartitionedTable, string>()
+
+  /** Makes the partitions of these times if needed. */
+  async ensure(db: Database, table: PartitionedTable, times: Iterable<number>): Promise<void> {
+    const needed = new Map<string, Partition>()
+    for (const atMs of times) {
+      const partition = partitionOf(table, atMs)
+      if (partition.name !== this.#newest.get(table)) needed.set(partition.name, partition)
+    }
+    for (const [name, partition] of needed) {
+      await makePartition(db, table, partition)
+      if (name > (this.#newest.get(table) ?? '')) this.#newest.set(table, name)
+    }
+  }
+}
+
+/**
+ * Attached, not created as a partition: for that PostgreSQL would wait for all who read the table, and all who write it
+ * would wait behind.
+ */
+async function makePartition(
+  db: Database,
+  table: PartitionedTable,
+  { name, fromMs, toMs }: Partition,
+  isRetry = false,
+): Promise<void> {
+  const { rows } = await db.query('select 1 from pg_inherits where inhrelid = to_regclass($1)', [name])
+  if (rows.length > 0) return
+  try {
+    await db.query(`
+      select set_config('synchronous_commit', 'on', true);
+      create table if not exists ${name} (like ${table} including defaults including constraints including indexes);
+      alter table ${table} attach partition ${name} for values from (${fromMs}) to (${toMs})`)
+  } catch (error) {
+    if (isRetry || !EXISTS.test(codeOf(error))) throw error
+    await makePartition(db, table, { name, fromMs, toMs }, true)
+  }
+}
+
+/** Removes the partitions of a table that have only rows from before a time. */
+export async function dropPartitions(db: Database, table: PartitionedTable, beforeMs: number): Promise<void> {
+  for (const name of await partitionsBefore(db, table, beforeMs)) await drop(db, name)
+}
+
+/**
+ * Removes days of holds, from the oldest to the first that an instance has not folded: the holds that are open are in
+ * `older_holds`, and the others have their ends. Some days stay for a gateway that sends acknowledged holds again.
+ */
+export async function dropFoldedHolds(db: Database): Promise<void> {
+  const [[nowMs]] = (await db.query(`select ${NOW_MS}`)).rows as [[number]]
+  for (const name of await partitionsBefore(db, 'holds', nowMs - HOLDS_KEPT_MS)) {
+    const { rows } = await db.query(`
+      select 1 from instances join ${name} h on h.instance = instances.serial and h.id > instances.folded_hold limit 1`)
+    if (rows.length > 0) return
+    await drop(db, name)
+  }
+}
+
+/** The names of the partitions that end before a time, in the order of time. */
+async function partitionsBefore(
+  db: Database,
+  table: PartitionedTable,
+  beforeMs: number,
+): Promise<readonly string[]> {
+  const { rows } = await db.query(
+    `select c.relname from pg_inherits join pg_class c on c.oid = inhrelid
+     where inhparent = to_regclass($1) order by 1`,
+    [table],
+  )
+  return (rows as [string][]).map(([name]) => name).filter(name => endOf(table, name) <= beforeMs)
+}
+
+/** Readers of the table would have to end first, and all who write it would wait behind. */
+async function drop(db: Database, name: string): Promise<void> {
+  await db.query(`select set_config('lock_timeout', '200', true); drop table ${name}`)
+}
+
+function partitionOf(table: PartitionedTable, atMs: number): Partition {
+  const at = new Date(atMs)
+  const [year, month] = [at.getUTCFullYear(), at.getUTCMonth()]
+  const digits = at.toISOString().replaceAll('-', '')
+  if (TABLES[table] === 'month') {
+    const name = `${table}_${digits.slice(0, 6)}`
+    return { name, fromMs: Date.UTC(year, month), toMs: Date.UTC(year, month + 1) }
+  }
+  const fromMs = Date.UTC(year, month, at.getUTCDate())
+  return { name: `${table}_${digits.slice(0, 8)}`, fromMs, toMs: fromMs + DAY_MS }
+}
+
+function endOf(table: PartitionedTable, name: string): number {
+  const digits = name.slice(table.length + 1)
+  const [year, month, day] = [digits.slice(0, 4), digits.slice(4, 6), digits.slice(6) || '01'].map(Number)
+  return partitionOf(table, Date.UTC(year as number, (month as number) - 1, day)).toMs
+}

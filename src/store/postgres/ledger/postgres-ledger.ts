@@ -1,0 +1,475 @@
+import type { Worker } from 'node:worker_threads'
+import { GwError } from '../../../base/catalogue/wire.ts'
+import type { Clock, Timer } from '../../../base/clock.ts'
+import type {
+  CallRecord,
+  Hold,
+  HoldEnd,
+  KeySums,
+  KeySumsQuery,
+  RejectedCall,
+  StoredResponse,
+} from '../../../schema/ledger.ts'
+import type { Durability } from '../../../schema/settings.ts'
+import { describeRow } from '../../ledger/alarms.ts'
+import type { Answers, HoldId, LedgerQuery, Row } from '../../ledger/messages.ts'
+import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from '../../ledger/recovery.ts'
+import { RejectedSample } from '../../ledger/rejected-calls.ts'
+import type { Adjustments, Balances, Ledger, LedgerEvents } from '../../ledger/types.ts'
+import type { InstanceAnswers, InstanceQuery } from '../../shares/instance-queries.ts'
+import type { EndJournal } from './end-journal.ts'
+import type { NumberedRow, PostgresPost, PostgresQuestion, PostgresReport } from './messages.ts'
+
+const CLOSE_WITHIN_MS = 10_000
+const REJECTED_EVERY_MS = 1_000
+/** How often rows that wait for the store are looked at. */
+const CHECK_MS = 200
+/** The store usually takes a millisecond or two. */
+const JOURNALED_AFTER_MS = 1_000
+
+export interface PostgresLedgerOptions {
+  readonly clock: Clock
+  readonly events: LedgerEvents
+  /** Runs a task at the end of the turn of the event loop. */
+  readonly atTurnEnd: (task: () => void) => void
+  /** How many rows may wait for the store before holds are rejected; from half of it on, call logs are dropped. */
+  readonly maxQueued: number
+  /** How long a hold may wait for the store. */
+  readonly openTimeoutMs: number
+  /** For ends while the server is away. */
+  readonly journal: EndJournal
+}
+
+interface PendingHold {
+  readonly hold: Hold
+  readonly sinceMs: number
+  readonly resolve: (number: number) => void
+  readonly reject: (error: Error) => void
+  /** Its caller has been rejected; if it is written nevertheless, it must be released. */
+  isRejected: boolean
+}
+
+interface PendingEnd {
+  readonly end: HoldEnd
+  /** Undefined: of another gateway that this one recovers. */
+  readonly hold: Hold | undefined
+  readonly sinceMs: number
+  readonly resolve: () => void
+  isJournaled: boolean
+}
+
+interface Waiting {
+  readonly order: number
+  readonly resolve: () => void
+}
+
+/**
+ * The main thread's side of the ledger in PostgreSQL: rows and questions of one turn of the event loop are one message
+ * to the thread, which writes them.
+ */
+export class PostgresLedger implements Ledger {
+  readonly lane = 0
+  readonly #worker: Worker
+  readonly #options: PostgresLedgerOptions
+  readonly #exited: Promise<void>
+  readonly #recovery: RecoveryPorts
+  readonly #holds = new Map<number, PendingHold>()
+  /** The report that had the hold, until the hold is durable. */
+  readonly #orders = new Map<number, number>()
+  readonly #ends = new Map<number, PendingEnd>()
+  /** Those without an end, by request and attempt. */
+  readonly #open = new Map<string, Hold>()
+  #journaling: Promise<void> = Promise.resolve()
+  readonly #questions = new Map<
+    number,
+    { readonly resolve: (answer: never) => void; readonly reject: (error: Error) => void }
+  >()
+  readonly #waiting: Waiting[] = []
+  #items: (NumberedRow | PostgresQuestion)[] = []
+  #cancelled: number[] = []
+  #isPostScheduled = false
+  #lastNumber = 0
+  #lastSeq = 0
+  #queued = 0
+  #durableOrder = 0
+  #durability: Durability = 'power'
+  #inProblem = false
+  #isFenced = false
+  #ended = false
+  #closing: Promise<number> | undefined
+  #droppedLogs = 0
+  #checkTimer: Timer | undefined
+  readonly #rejected = new RejectedSample()
+  #rejectedTimer: Timer | undefined
+
+  constructor(worker: Worker, options: PostgresLedgerOptions) {
+    this.#worker = worker
+    this.#options = options
+    this.#recovery = {
+      query: query => this.#query(query),
+      end: end => this.end(end),
+      log: record => this.log(record),
+    }
+    worker.on('message', (report: PostgresReport) => this.#onReport(report))
+    worker.on('error', error => this.#onDeath(error))
+    this.#exited = new Promise(resolve => {
+      worker.on('exit', code => {
+        this.#onDeath(new Error(`the ledger's thread has ended with code ${code}`))
+        resolve()
+      })
+    })
+  }
+
+  get healthy(): boolean {
+    return !this.#ended && !this.#isFenced && this.#queued < this.#options.maxQueued
+  }
+
+  get behind(): boolean {
+    return this.#inProblem
+  }
+
+  get queued(): number {
+    return this.#queued
+  }
+
+  get droppedLogs(): number {
+    return this.#droppedLogs
+  }
+
+  open(hold: Hold): Promise<number> {
+    if (!this.healthy || this.behind) return Promise.reject(unavailable('the ledger cannot be written'))
+    const number = this.#append(['hold', hold])
+    return new Promise((resolve, reject) => {
+      const sinceMs = this.#options.clock.monotonicMs()
+      this.#holds.set(number, { hold, sinceMs, resolve, reject, isRejected: false })
+      this.#watch()
+    })
+  }
+
+  setDurability(durability: Durability): void {
+    this.#durability = durability
+  }
+
+  durable(number: number): Promise<void> | undefined {
+    const order = this.#orders.get(number) ?? 0
+    this.#orders.delete(number)
+    if (this.#durability !== 'power' || order <= this.#durableOrder) return undefined
+    return new Promise(resolve => this.#waiting.push({ order, resolve }))
+  }
+
+  end(end: HoldEnd): Promise<void> {
+    if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
+    const number = this.#append(['end', end])
+    const hold = this.#open.get(idOf(end))
+    this.#open.delete(idOf(end))
+    const sinceMs = this.#options.clock.monotonicMs()
+    return new Promise(resolve => {
+      this.#ends.set(number, { end, hold, sinceMs, resolve, isJournaled: false })
+      this.#watch()
+    })
+  }
+
+  log(record: CallRecord): void {
+    if (this.#ended || this.#queued >= this.#options.maxQueued / 2) this.#droppedLogs += 1
+    else this.#append(['log', record])
+  }
+
+  logRejected(call: RejectedCall): void {
+    if (!this.healthy || this.#closing) return
+    this.#rejected.add(call)
+    this.#rejectedTimer ??= this.#options.clock.after(REJECTED_EVERY_MS, () => this.#postRejected())
+  }
+
+  sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
+    return this.#query({ query: 'sums', queries })
+  }
+
+  async balances(tenants: readonly string[]): Promise<Balances> {
+    const { version, balanceNano } = await this.#query({ query: 'balances', tenants })
+    return { version, balanceNano: new Map(tenants.map((tenant, at) => [tenant, balanceNano[at] ?? 0n])) }
+  }
+
+  adjustments(sinceVersion: number): Promise<Adjustments> {
+    return this.#query({ query: 'adjustments', sinceVersion })
+  }
+
+  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
+    return this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
+  }
+
+  recover(nowMs: number): Promise<number> {
+    return recoverHolds(this.#recovery, nowMs)
+  }
+
+  sweep(nowMs: number, isKnown: (requestId: string, attempt: number) => boolean = () => false) {
+    return sweepHolds(this.#recovery, nowMs, isKnown)
+  }
+
+  pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
+    return this.#query({ query: 'prune', beforeMs, maxRows })
+  }
+
+  pruneStored(nowMs: number, maxRows: number): Promise<number> {
+    return this.#query({ query: 'prune_stored', nowMs, maxRows })
+  }
+
+  async ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]> {
+    const answer: InstanceAnswers[InstanceQuery['query']] = await this.#query<Query>(query)
+    return answer as InstanceAnswers[Query['query']]
+  }
+
+  flush(): Promise<void> {
+    return this.#query({ query: 'nothing' })
+  }
+
+  close(withinMs: number = CLOSE_WITHIN_MS): Promise<number> {
+    this.#closing ??= this.#close(withinMs)
+    return this.#closing
+  }
+
+  async #close(withinMs: number): Promise<number> {
+    this.#postRejected()
+    let timer: Timer | undefined
+    const timeout = new Promise<void>(resolve => {
+      timer = this.#options.clock.after(withinMs, resolve)
+    })
+    if (!this.#ended) {
+      // It fails only if the thread has ended, which `onDeath` has reported, or the server is away: others recover this gateway then.
+      const left = this.ask({ query: 'leave' }).catch(() => undefined)
+      await Promise.race([left, timeout])
+    }
+    this.#journalEnds()
+    await Promise.race([this.#journaled(), timeout])
+    const lost = [...this.#ends.values()].filter(({ isJournaled }) => !isJournaled).length
+    this.#reject('the ledger is closing')
+    this.#worker.postMessage('close')
+    await Promise.race([this.#exited, timeout])
+    timer?.cancel()
+    await this.#worker.terminate()
+    return lost
+  }
+
+  /** What is left in the journal is written by the next gateway of this machine. */
+  async #journaled(): Promise<void> {
+    await this.#journaling
+    await this.#options.journal.close(this.#ends.size === 0)
+  }
+
+  #append(row: Row): number {
+    const number = ++this.#lastNumber
+    this.#queued += 1
+    this.#items.push([number, row])
+    this.#postSoon()
+    return number
+  }
+
+  #query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
+    if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
+    return new Promise((resolve, reject) => {
+      const seq = ++this.#lastSeq
+      this.#questions.set(seq, { resolve, reject })
+      this.#items.push({ seq, query })
+      this.#postSoon()
+    })
+  }
+
+  #postSoon(): void {
+    if (this.#isPostScheduled) return
+    this.#isPostScheduled = true
+    this.#options.atTurnEnd(() => {
+      this.#isPostScheduled = false
+      if (this.#ended) return
+      const post: PostgresPost = { items: this.#items, cancelled: this.#cancelled }
+      this.#items = []
+      this.#cancelled = []
+      this.#worker.postMessage(post)
+    })
+  }
+
+  #postRejected(): void {
+    this.#rejectedTimer?.cancel()
+    this.#rejectedTimer = undefined
+    const calls = this.#rejected.take()
+    if (calls.length === 0 || !this.healthy) return
+    // It fails only if the thread ends, which `onDeath` reports, or the server is away.
+    this.#query({ query: 'log_rejected', calls }).catch(() => undefined)
+  }
+
+  #onReport(report: PostgresReport): void {
+    const { events } = this.#options
+    switch (report.is) {
+      case 'held':
+        for (const number of report.numbers) this.#onHeld(number, report.order)
+        return
+      case 'rejected':
+        this.#onRejected(report.number, report.fault)
+        return
+      case 'ended':
+        this.#queued -= report.numbers.length
+        for (const number of report.numbers) {
+          this.#ends.get(number)?.resolve()
+          this.#ends.delete(number)
+        }
+        this.#closeJournal()
+        this.#onDurable(report.order)
+        return
+      case 'answered':
+        this.#questions.get(report.seq)?.resolve(report.answer as never)
+        this.#questions.delete(report.seq)
+        return
+      case 'failed':
+        this.#questions.get(report.seq)?.reject(unavailable(report.message))
+        this.#questions.delete(report.seq)
+        return
+      case 'alarm':
+        events.onAlarm(report.message)
+        return
+      case 'problem':
+        this.#inProblem = true
+        events.onProblem(report.message)
+        this.#rejectHolds()
+        this.#journalEnds()
+        return
+      case 'recovered':
+        this.#inProblem = false
+        events.onRecovered()
+        this.#closeJournal()
+        return
+      case 'fenced':
+        this.#onFenced()
+        return
+      case 'ready':
+      case 'unavailable':
+        return
+    }
+  }
+
+  #onHeld(number: number, order: number): void {
+    this.#queued -= 1
+    const pending = this.#holds.get(number)
+    if (!pending) return
+    this.#holds.delete(number)
+    if (pending.isRejected) this.#release(pending.hold)
+    else {
+      this.#orders.set(number, order)
+      this.#open.set(idOf(pending.hold), pending.hold)
+      pending.resolve(number)
+    }
+  }
+
+  #onRejected(number: number, fault: string): void {
+    this.#queued -= 1
+    const pending = this.#holds.get(number)
+    this.#holds.delete(number)
+    if (!pending || pending.isRejected) return
+    if (this.#isFenced) {
+      pending.reject(unavailable(fault))
+      return
+    }
+    const message = `${describeRow(['hold', pending.hold])} cannot be written: ${fault}`
+    this.#options.events.onAlarm(message)
+    pending.reject(new Error(message))
+  }
+
+  /** All holds of reports up to this one survive a power cut of the server. */
+  #onDurable(order: number): void {
+    if (order <= this.#durableOrder) return
+    this.#durableOrder = order
+    const waiting = this.#waiting.splice(0)
+    for (const one of waiting) {
+      if (one.order <= order) one.resolve()
+      else this.#waiting.push(one)
+    }
+  }
+
+  /** Others have its shares: this gateway may admit nothing more, and its open calls end as they would have. */
+  #onFenced(): void {
+    if (this.#isFenced) return
+    this.#isFenced = true
+    this.#options.events.onDeath(
+      new Error('this gateway gave no sign of life for too long, and others have taken its limits over'),
+    )
+  }
+
+  /** The hold was rejected, and is written nevertheless: it must not stay open. */
+  #release(hold: Hold): void {
+    const endedAtMs = this.#options.clock.nowMs()
+    this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
+      (error: Error) => {
+        this.#options.events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${error.message}`)
+      },
+    )
+  }
+
+  /** Looks at what waits for the store, as long as something does: whatever the thread and the server do. */
+  #watch(): void {
+    if (this.#checkTimer || this.#ended || this.#holds.size + this.#ends.size === 0) return
+    this.#checkTimer = this.#options.clock.after(CHECK_MS, () => {
+      // After a pause of this thread itself, reports may be in the queue that were not yet processed.
+      setImmediate(() => {
+        this.#checkTimer = undefined
+        this.#rejectHolds()
+        this.#journalEnds()
+        this.#watch()
+      })
+    })
+  }
+
+  #rejectHolds(): void {
+    const before = this.#options.clock.monotonicMs() - this.#options.openTimeoutMs
+    for (const [number, pending] of this.#holds) {
+      if (!this.#inProblem && pending.sinceMs > before) return
+      if (pending.isRejected) continue
+      pending.isRejected = true
+      this.#cancelled.push(number)
+      this.#postSoon()
+      pending.reject(unavailable('the ledger does not answer'))
+    }
+  }
+
+  /** Ends that the store does not get now are durable on the local disk: their calls wait no longer. */
+  #journalEnds(): void {
+    const before = this.#options.clock.monotonicMs() - JOURNALED_AFTER_MS
+    for (const pending of this.#ends.values()) {
+      if (!this.#inProblem && pending.sinceMs > before) return
+      if (pending.isJournaled || !pending.hold) continue
+      pending.isJournaled = true
+      this.#options.journal.append(pending.hold, pending.end).then(pending.resolve, () => {
+        // The disk cannot be written either: the call waits for the server, and this is tried again.
+        pending.isJournaled = false
+      })
+    }
+  }
+
+  /** The store has all ends again. */
+  #closeJournal(): void {
+    if (this.#inProblem || this.#ends.size > 0) return
+    this.#journaling = this.#journaling
+      .then(() => (this.#ends.size === 0 ? this.#options.journal.close(true) : undefined))
+      .catch((error: Error) => this.#options.events.onAlarm(`the journal of ends: ${error.message}`))
+  }
+
+  #onDeath(error: Error): void {
+    if (this.#ended) return
+    this.#reject('the ledger has ended')
+    this.#options.events.onDeath(error)
+  }
+
+  #reject(reason: string): void {
+    this.#ended = true
+    this.#checkTimer?.cancel()
+    this.#rejectedTimer?.cancel()
+    for (const { reject } of [...this.#holds.values(), ...this.#questions.values()])
+      reject(unavailable(reason))
+    this.#holds.clear()
+    this.#questions.clear()
+  }
+}
+
+function idOf({ requestId, attempt }: HoldId): string {
+  return `${requestId} ${attempt}`
+}
+
+function unavailable(reason: string): GwError {
+  return new GwError('unavailable', undefined, { reason })
+}

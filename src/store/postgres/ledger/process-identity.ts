@@ -1,0 +1,50 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import process from 'node:process'
+
+/** A process, so that another one of the same machine can tell whether it has ended. */
+export interface ProcessIdentity {
+  readonly host: string
+  /** In which process ids have one meaning: a boot of a machine, and a container in it. Empty: unknown. */
+  readonly space: string
+  readonly pid: number
+  /** When it was started, in ticks: process ids are used again. */
+  readonly start: string
+}
+
+/** Of this process. */
+export function ownIdentity(): ProcessIdentity {
+  const start = startOf(process.pid)
+  return {
+    host: hostname(),
+    space: start === undefined ? '' : processSpace(),
+    pid: process.pid,
+    start: start ?? '',
+  }
+}
+
+/** Whether a process has ended for certain; false if nothing tells. */
+export function hasEnded({ host, space, pid, start }: ProcessIdentity, own: ProcessIdentity): boolean {
+  if (space === '' || host !== own.host || space !== own.space) return false
+  return startOf(pid) !== start
+}
+
+function processSpace(): string {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    // Not Linux, or not permitted: then only leases tell.
+    return ''
+  }
+}
+
+/** Undefined if there is no such process. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is a name in parentheses, which may contain anything; the start time is the 22nd.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}

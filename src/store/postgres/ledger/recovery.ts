@@ -1,0 +1,50 @@
+import type { Hold } from '../../../schema/ledger.ts'
+import { SWEEP_AFTER_MS } from '../../ledger/recovery.ts'
+import { selectHolds } from './current-holds.ts'
+import { fold } from './fold.ts'
+import { deleteInstance, fence, type StoredInstance, selectInstances } from './instance-rows.ts'
+import type { Database } from './lane-connection.ts'
+import { hasEnded, ownIdentity } from './process-identity.ts'
+import type { PostgresShares } from './shares.ts'
+
+const MOST_HOLDS = 10_000
+
+export interface RecoveryOptions {
+  readonly nowMs: number
+  /** Leases count. */
+  readonly mayExpire: boolean
+  /** Writes the ends that an instance of this machine, which has ended, could not write itself. */
+  readonly writeLeft: (instance: string) => Promise<void>
+}
+
+/**
+ * Takes over what gateways that have ended left, or that gave no sign of life for the time of their lease.
+ *
+ *     fence ──▶ fold ──▶ open holds: to be settled, if the process is known to have ended, or after their deadline
+ *                 └────▶ shares free, but for open holds ──▶ none left: the instance is deleted
+ *
+ * @returns holds that the caller must settle, at most a page: once it has, it must come again.
+ */
+export async function recoverInstances(
+  db: Database,
+  shares: PostgresShares,
+  own: string,
+  { nowMs, mayExpire, writeLeft }: RecoveryOptions,
+): Promise<readonly Hold[]> {
+  const identity = ownIdentity()
+  const isDead = ({ process }: StoredInstance) => hasEnded(process, identity)
+  for (const instance of await selectInstances(db)) {
+    const { id, serial, isFenced, isExpired } = instance
+    if (id === own || !(isFenced || (isExpired && mayExpire) || isDead(instance))) continue
+    if (!(await fence(db, id, own, isDead(instance)))) continue
+    if (isDead(instance)) await writeLeft(id)
+    await fold(db, id, undefined)
+    const holds = await selectHolds(db, serial, MOST_HOLDS)
+    const forgotten = isDead(instance)
+      ? holds
+      : holds.filter(({ deadlineMs }) => deadlineMs + SWEEP_AFTER_MS <= nowMs)
+    if (forgotten.length > 0) return forgotten
+    if (holds.length < MOST_HOLDS && (await shares.recover(id, holds))) await deleteInstance(db, id)
+  }
+  return []
+}

@@ -1,0 +1,30 @@
+import type { MessagePort } from 'node:worker_threads'
+import { systemClock } from '../../../base/clock.ts'
+import { LaneConnection } from './lane-connection.ts'
+import type { PostgresPost, PostgresReport, PostgresSettings } from './messages.ts'
+import { PostgresWriter } from './writer.ts'
+
+/** The body of the ledger's thread for a store in PostgreSQL, until it gets `close`. */
+export async function writePostgresLedger(port: MessagePort, settings: PostgresSettings): Promise<void> {
+  const report = (message: PostgresReport) => port.postMessage(message)
+  const connections: LaneConnection[] = []
+  const connect = () => {
+    const connection = new LaneConnection(settings.address)
+    connections.push(connection)
+    return connection
+  }
+  let writer: PostgresWriter
+  try {
+    writer = await PostgresWriter.begin({ connect, clock: systemClock, report }, settings)
+  } catch (error) {
+    for (const connection of connections) await connection.close()
+    report({ is: 'unavailable', message: (error as Error).message })
+    port.close()
+    return
+  }
+  port.on('message', (message: PostgresPost | 'close') => {
+    if (message !== 'close') writer.receive(message)
+    else void writer.close().then(() => port.close())
+  })
+  report({ is: 'ready', instance: writer.instance })
+}

@@ -1,0 +1,7 @@
+import type { Migration } from 'kysely/migration'
+import { baseline } from './0001-baseline.ts'
+
+/** Every migration, under the name that databases record. Append; never change one that was released. */
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-baseline': baseline,
+}

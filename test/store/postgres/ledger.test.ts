@@ -1,0 +1,108 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/base/clock.ts'
+import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
+import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
+import { storeDatabase } from '../../support/postgres.ts'
+import { tempDir } from '../../support/temp-dir.ts'
+import { WORKER_URL } from '../ledger/opened.ts'
+import { call, hold, NOON_MS, release, settle } from '../ledger/rows.ts'
+
+async function setUp() {
+  const database = await storeDatabase(onTestFinished)
+  const events: string[] = []
+  const folder = tempDir(onTestFinished).path
+  const open = async () => {
+    const ledger = await openLedger(database.url, {
+      clock: systemClock,
+      folder,
+      events: {
+        onProblem: message => events.push(`problem: ${message}`),
+        onRecovered: () => events.push('recovered'),
+        onAlarm: message => events.push(`alarm: ${message}`),
+        onDeath: error => events.push(`death: ${error.message}`),
+      },
+      thread: new LedgerThread(WORKER_URL),
+    })
+    onTestFinished(() => ledger.close(500).then(() => undefined))
+    return ledger
+  }
+  return { database, events, open, ledger: await open() }
+}
+
+describe('the ledger in PostgreSQL', () => {
+  test('acknowledges each hold, its durability and its end, however they overlap', async () => {
+    const { ledger, database, events } = await setUp()
+    await Promise.all(
+      Array.from({ length: 120 }, async (_, at) => {
+        await pause(Math.random() * 300)
+        const number = await ledger.open(hold(`r${at}`))
+        await ledger.durable(number)
+        if (at % 3 === 0) await pause(Math.random() * 20)
+        await ledger.end(at % 5 === 0 ? release(`r${at}`) : settle(`r${at}`))
+        ledger.log(call(`r${at}`))
+      }),
+    )
+    expect(await ledger.sums([{ key: 'app', sinceMs: NOON_MS }])).toEqual([
+      { key: 'app', totalTokens: 96 * 400, totalNano: 96n * 400n, windowNano: 96n * 400n },
+    ])
+    expect(await database.query('select count(*)::int as n from ledger')).toEqual([{ n: 120 }])
+    expect(events).toEqual([])
+  })
+
+  test('ends a hold once: the first end is final', async () => {
+    const { ledger, events } = await setUp()
+    await ledger.open(hold('a'))
+    await ledger.end(settle('a'))
+    await ledger.end(settle('a'))
+    expect(events).toEqual([])
+    await ledger.end(settle('a', { amountNano: 7n }))
+    await ledger.end(settle('never'))
+    expect(events).toEqual([
+      expect.stringContaining('has ended before, in another way'),
+      expect.stringContaining('there never was such a hold'),
+    ])
+  })
+
+  test('has no hold of a gateway that is fenced, and still its ends', async () => {
+    const { ledger, database, events } = await setUp()
+    await ledger.open(hold('before'))
+    await database.execute('update instances set is_fenced = 1')
+    await expect(ledger.open(hold('after'))).rejects.toMatchObject({ code: 'unavailable' })
+    expect(ledger.healthy).toBe(false)
+    await ledger.end(settle('before'))
+    expect(events).toEqual([expect.stringContaining('death: this gateway gave no sign of life')])
+    expect(await database.query('select count(*)::int as holds from holds')).toEqual([{ holds: 1 }])
+    expect(await database.query('select count(*)::int as ends from ledger')).toEqual([{ ends: 1 }])
+  })
+
+  test('settles what a gateway left whose process has ended, and forgets it', async () => {
+    const { ledger, database, open } = await setUp()
+    await ledger.open(hold('left', { call: { path: '/v1/chat/completions', stream: true } }))
+    await database.execute('update instances set pid = 1, process_start = 0')
+    const next = await open()
+    expect(await next.recover(NOON_MS + 5_000)).toBe(1)
+    await next.flush()
+    expect(await database.query('select amount_nano::int as amount, flags from ledger')).toEqual([
+      { amount: 110, flags: 17 },
+    ])
+    // With the hold in the sums, nothing is left of the instance.
+    expect(await next.recover(NOON_MS + 6_000)).toBe(0)
+    expect(await database.query('select count(*)::int as n from instances')).toEqual([{ n: 1 }])
+    expect(await database.query('select count(*)::int as n from call_logs')).toEqual([{ n: 1 }])
+  })
+
+  test('goes on after all its connections were ended', async () => {
+    const { ledger, database, events } = await setUp()
+    await ledger.open(hold('a'))
+    await database.execute(`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`)
+    await ledger.end(settle('a'))
+    await expect.poll(() => ledger.behind).toBe(false)
+    const number = await ledger.open(hold('b'))
+    await ledger.durable(number)
+    await ledger.end(settle('b'))
+    expect(events.filter(text => text.startsWith('alarm'))).toEqual([])
+    expect(await database.query('select count(*)::int as n from ledger')).toEqual([{ n: 2 }])
+  })
+})

@@ -1,0 +1,26 @@
+import { defineConfig } from 'vitest/config'
+import { reporters } from './vitest.reporters.ts'
+
+/** The tests of the store, of REST and of the command line with the store in PostgreSQL: `npm run postgres`. */
+export default defineConfig({
+  test: {
+    include: [
+      'test/store/{commit,find,gateways,key-secrets,maintenance,people,state,stored-credentials}.test.ts',
+      'test/store/postgres/**/*.test.ts',
+      'test/services/{keys,keys-lifetime}.test.ts',
+      'test/services/changes/*.test.ts',
+      'test/server/{heartbeat,reloader,revision-retention}.test.ts',
+      'test/admin/{audit,models,ownership,self-service,sets,surfaces,tenant-users,tokens}.test.ts',
+      // The others write calls with the SQL of SQLite, or are about its file.
+      'test/cli/{audit,diff-apply,every-command,export,history,import,keys-create,maintenance,plan,probe,tokens,users}.test.ts',
+    ],
+    env: { GW_TEST_ENGINE: 'postgres' },
+    pool: 'forks',
+    maxWorkers: 2,
+    isolate: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
+    reporters: reporters(),
+  },
+})
