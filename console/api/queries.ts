@@ -36,6 +36,19 @@ export function queriesOf(api: Api) {
         queryKey: ['endpoints', name],
         queryFn: () => dataOf(api.GET('/api/v1/endpoints/{name}', { params: { path: { name } } })),
       }),
+    nodes: (query: Omit<QueryOf<'list_nodes'>, 'limit' | 'cursor'> = {}) =>
+      pages(['nodes', query], cursor =>
+        dataOf(api.GET('/api/v1/nodes', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
+      ),
+    node: (name: string) =>
+      queryOptions({
+        queryKey: ['nodes', name],
+        queryFn: () => dataOf(api.GET('/api/v1/nodes/{name}', { params: { path: { name } } })),
+      }),
+    joinTokens: () =>
+      pages(['join-tokens'], cursor =>
+        dataOf(api.GET('/api/v1/join-tokens', { params: { query: { limit: PAGE, ...cursor } } })),
+      ),
     publications: (query: Omit<QueryOf<'list_publications'>, 'limit' | 'cursor'> = {}) =>
       pages(['publications', query], cursor =>
         dataOf(api.GET('/api/v1/publications', { params: { query: { limit: PAGE, ...query, ...cursor } } })),
@@ -110,10 +123,15 @@ export function queriesOf(api: Api) {
         queryFn: () =>
           dataOf(api.GET('/api/v1/config/export', { params: { query: set === undefined ? {} : { set } } })),
       }),
-    revision: (id: number) =>
+    revision: (id: number, since?: number) =>
       queryOptions({
-        queryKey: ['revisions', id],
-        queryFn: () => dataOf(api.GET('/api/v1/config/revisions/{id}', { params: { path: { id } } })),
+        queryKey: ['revisions', id, since],
+        queryFn: () =>
+          dataOf(
+            api.GET('/api/v1/config/revisions/{id}', {
+              params: { path: { id }, query: since === undefined ? {} : { since } },
+            }),
+          ),
       }),
     maintenance: () =>
       queryOptions({ queryKey: ['maintenance'], queryFn: () => dataOf(api.GET('/api/v1/maintenance')) }),

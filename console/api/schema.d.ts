@@ -1050,6 +1050,7 @@ export interface components {
             id: number;
             /** @enum {string} */
             origin: "rest" | "cli";
+            reason?: string;
             request_id?: string;
             revision?: number;
             role: string;
@@ -1116,6 +1117,7 @@ export interface components {
             key: string;
             latency_ms: number;
             model: string;
+            node?: string;
             outcome: string;
             output_tokens?: number;
             path: string;
@@ -1363,6 +1365,10 @@ export interface components {
                 [key: string]: string;
             };
             line?: number;
+            matched_nodes?: {
+                connected: number;
+                joined: number;
+            };
             max_concurrency?: number;
             max_concurrency_per_node?: number;
             name: string;
@@ -1525,6 +1531,7 @@ export interface components {
                 [key: string]: string;
             };
             pattern: string;
+            server?: string;
             token: string;
             uses_left: number;
         };
@@ -2181,8 +2188,19 @@ export interface components {
             role: "admin" | "tenant";
             tenant?: string;
         };
+        node_endpoint: {
+            in_flight?: number;
+            name: string;
+            /** @enum {string} */
+            state?: "healthy" | "unhealthy" | "unknown";
+        };
         node_engine: {
             kind?: string;
+            load?: {
+                cache?: number;
+                running: number;
+                waiting: number;
+            };
             models: string[];
             name: string;
             /** @enum {string} */
@@ -2200,6 +2218,7 @@ export interface components {
             declared: boolean;
             /** Format: date-time */
             draining_since?: string;
+            endpoints: components["schemas"]["node_endpoint"][];
             engines?: components["schemas"]["node_engine"][];
             /** Format: date-time */
             joined_at: string;
@@ -2273,6 +2292,23 @@ export interface components {
                     limit: string;
                     name: string;
                     used: string | number;
+                } & {
+                    [key: string]: unknown;
+                })[];
+                nodes: ({
+                    endpoint: string;
+                    gains: string[];
+                    loses: ({
+                        last_24h: {
+                            requests: number;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                        node: string;
+                    } & {
+                        [key: string]: unknown;
+                    })[];
+                    matches: string[];
                 } & {
                     [key: string]: unknown;
                 })[];
@@ -2584,6 +2620,7 @@ export interface components {
             origin: "apply" | "cli" | "rest" | "rollback";
             restores?: number;
             set?: string;
+            since?: number;
         };
         rollback: {
             base?: number;
@@ -2797,6 +2834,8 @@ export interface components {
             data: components["schemas"]["usage_row"][];
             /** Format: date-time */
             since: string;
+            /** @enum {string} */
+            split?: "key" | "tenant" | "model" | "endpoint";
             /** Format: date-time */
             until: string;
         };
@@ -2814,6 +2853,7 @@ export interface components {
             output_tokens: number;
             requests: number;
             search_units: number;
+            split?: string | null;
             unpriced: number;
         };
         user: {
@@ -3088,6 +3128,7 @@ export interface operations {
                 limit?: number;
                 min_status?: number;
                 model?: string;
+                node?: string;
                 outcome?: string;
                 request_id?: string;
                 since?: string;
@@ -3230,7 +3271,9 @@ export interface operations {
     };
     get_revision: {
         parameters: {
-            query?: never;
+            query?: {
+                since?: number;
+            };
             header?: never;
             path: {
                 id: number;
@@ -3919,7 +3962,9 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                endpoint?: string;
                 limit?: number;
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -4623,6 +4668,7 @@ export interface operations {
                 key?: string;
                 model?: string;
                 since?: string;
+                split?: "key" | "tenant" | "model" | "endpoint";
                 tenant?: string;
                 timezone?: string;
                 until?: string;

@@ -31,7 +31,11 @@ export function Audit() {
         columns={[
           { head: 'When', cell: ({ at }) => clockTime(at) },
           { head: 'User', cell: ({ user: name }) => name },
-          { head: 'Action', cell: ({ action }) => action.replaceAll('_', ' ') },
+          {
+            head: 'Action',
+            cell: ({ action, reason }) =>
+              [action, reason].flatMap(text => text?.replaceAll('_', ' ') ?? []).join(': '),
+          },
           { head: 'Target', cell: ({ target: what }) => what ?? '' },
           { head: 'From', cell: ({ origin, address }) => address ?? origin, hidden: 'phone' },
           { head: 'Revision', cell: ({ revision }) => revision ?? '', isNumber: true, hidden: 'phone' },

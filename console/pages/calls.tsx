@@ -22,7 +22,14 @@ const STATUSES = [
 export function Calls() {
   const { queries } = useConsole()
   const { user } = useSession()
-  const [filters, filter] = useFilters({ key: '', model: '', endpoint: '', status: '', request: '' })
+  const [filters, filter] = useFilters({
+    key: '',
+    model: '',
+    endpoint: '',
+    node: '',
+    status: '',
+    request: '',
+  })
   const [open, setOpen] = useState<Call>()
   const calls = useInfiniteQuery(
     queries.calls({
@@ -30,6 +37,7 @@ export function Calls() {
       ...(filters.key !== '' && { key: filters.key }),
       ...(filters.model !== '' && { model: filters.model }),
       ...(filters.endpoint !== '' && { endpoint: filters.endpoint }),
+      ...(filters.node !== '' && { node: filters.node }),
       ...(filters.request !== '' && { request_id: filters.request }),
       ...(filters.status !== '' && { min_status: Number(filters.status) }),
     }),
@@ -43,7 +51,14 @@ export function Calls() {
         <TextFilter label="Key" value={filters.key} onChange={key => filter({ key })} />
         <TextFilter label="Model" value={filters.model} onChange={model => filter({ model })} />
         {user.role === 'admin' && (
-          <TextFilter label="Endpoint" value={filters.endpoint} onChange={endpoint => filter({ endpoint })} />
+          <>
+            <TextFilter
+              label="Endpoint"
+              value={filters.endpoint}
+              onChange={endpoint => filter({ endpoint })}
+            />
+            <TextFilter label="Node" value={filters.node} onChange={node => filter({ node })} />
+          </>
         )}
         <ChoiceField
           label="Status"
@@ -117,6 +132,7 @@ function CallDialog({ call, onClose }: { readonly call: Call; readonly onClose: 
           ['Tenant', call.tenant],
           ['Model', call.model],
           ['Endpoint', call.endpoint],
+          ['Node', call.node],
           ['Path', call.path + (call.stream ? ', streamed' : '')],
           ['Input tokens', call.input_tokens !== undefined && count(call.input_tokens)],
           ['of these cached', call.cached_input_tokens !== undefined && count(call.cached_input_tokens)],

@@ -7,11 +7,13 @@ import { AuditTrail } from '../ui/audit-trail.tsx'
 import { Owner, State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
 import { ago, compact, count, milliseconds, percent } from '../ui/format.ts'
+import { Labels } from '../ui/labels.tsx'
+import { matchText, REFRESH_MS } from '../ui/node-figures.ts'
 import { useNow } from '../ui/now.ts'
 import { Facts, Failure, Loaded, LoadedPage, PageHead, Prose, Section } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
-import { Table } from '../ui/table.tsx'
-import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
+import { PagedTable, Table } from '../ui/table.tsx'
+import { ENDPOINT_FIELDS, ENDPOINT_VARIANTS } from './endpoint-fields.ts'
 
 type Shown = Shapes['endpoint_shown']
 
@@ -64,7 +66,10 @@ function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {
       <Health endpoint={endpoint} />
       <div className="columns">
         <Settings endpoint={endpoint} />
-        <Bindings endpoint={name} />
+        <div>
+          <Bindings endpoint={name} />
+          {endpoint.nodes && can('list_nodes') && <NodesOfEndpoint endpoint={endpoint} />}
+        </div>
       </div>
       <AuditTrail target={`endpoint/${name}`} />
       {isEditing && (
@@ -72,6 +77,7 @@ function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {
           kind="endpoint"
           title={`${verb} ${name}`}
           fields={ENDPOINT_FIELDS}
+          variants={ENDPOINT_VARIANTS}
           resource={endpoint}
           onClose={() => setEditing(false)}
         />
@@ -169,30 +175,60 @@ function Settings({ endpoint }: { readonly endpoint: Shown }) {
           ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
           ['Declared in', file !== undefined && <code>{`${file}:${line}`}</code>],
           ['Protocol', endpoint.protocol],
-          ['Base URL', <code key="url">{endpoint.base_url}</code>],
+          ['Base URL', endpoint.base_url !== undefined && <code key="url">{endpoint.base_url}</code>],
+          ['Engine on nodes', endpoint.nodes?.engine],
+          ['Nodes with labels', endpoint.nodes?.labels && <Labels key="by" labels={endpoint.nodes.labels} />],
+          ['Nodes with names', endpoint.nodes?.names?.join(', ')],
+          ['At a time on a node', endpoint.nodes && (endpoint.max_concurrency_per_node ?? 'unlimited')],
           ['Model at the upstream', <code key="model">{endpoint.served_model}</code>],
           ['Credential', credential ? sourceOf(credential) : 'none'],
-          ['Requests at a time', endpoint.max_concurrency ?? 'unlimited'],
+          ['Requests at a time', endpoint.nodes ? undefined : (endpoint.max_concurrency ?? 'unlimited')],
           [
             'Timeouts',
             timeouts &&
               `connect ${timeouts.connect}, first byte ${timeouts.first_byte}, idle ${timeouts.idle}, total ${timeouts.total}`,
           ],
-          ['Probed', endpoint.skip_probe ? 'never' : 'yes'],
+          ['Probed', !endpoint.nodes && (endpoint.skip_probe ? 'never' : 'yes')],
           ['Paths', endpoint.paths?.join(', ')],
-          [
-            'Labels',
-            Object.entries(labels).map(([label, value]) => (
-              <span className="tag" key={label}>
-                {label}: {value}
-              </span>
-            )),
-          ],
+          ['Labels', Object.keys(labels).length > 0 && <Labels key="labels" labels={labels} />],
           ['Last changed', `revision ${endpoint.updated_revision}`],
         ]}
       />
     </Section>
   )
+}
+
+/** The nodes that an endpoint chooses. */
+function NodesOfEndpoint({ endpoint: { name, matched_nodes: matched } }: { readonly endpoint: Shown }) {
+  const { queries } = useConsole()
+  const nodes = useInfiniteQuery({ ...queries.nodes({ endpoint: name }), refetchInterval: REFRESH_MS })
+  return (
+    <Section title="Nodes" note={`matches ${matchText(matched)}`}>
+      <PagedTable
+        label="Nodes of this endpoint"
+        query={nodes}
+        keyOf={node => node.name}
+        empty="No node that has joined matches: calls answer 503."
+        columns={[
+          {
+            head: 'Node',
+            cell: node => (
+              <Link to="/nodes/$name" params={{ name: node.name }}>
+                {node.name}
+              </Link>
+            ),
+          },
+          { head: 'State', cell: ({ state }) => <State state={state} /> },
+          { head: 'Health', cell: node => <State state={onNode(node, name)?.state ?? 'unknown'} /> },
+          { head: 'In flight', cell: node => count(onNode(node, name)?.in_flight ?? 0), isNumber: true },
+        ]}
+      />
+    </Section>
+  )
+}
+
+function onNode({ endpoints }: Shapes['node_shown'], endpoint: string) {
+  return endpoints.find(({ name }) => name === endpoint)
 }
 
 function sourceOf({ env, file, stored, since }: NonNullable<Shown['upstream_key']>): string {

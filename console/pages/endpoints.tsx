@@ -4,10 +4,11 @@ import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
 import { ListFilters, useFilters } from '../ui/filters.tsx'
 import { count, milliseconds } from '../ui/format.ts'
+import { matchText } from '../ui/node-figures.ts'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
-import { ENDPOINT_FIELDS } from './endpoint-fields.ts'
+import { ENDPOINT_FIELDS, ENDPOINT_VARIANTS } from './endpoint-fields.ts'
 
 export function Endpoints() {
   const { queries } = useConsole()
@@ -67,9 +68,15 @@ export function Endpoints() {
           { head: 'Protocol', cell: ({ protocol }) => protocol, hidden: 'phone' },
           {
             head: 'Address',
-            cell: ({ base_url: url, served_model: model }) => (
+            cell: ({ base_url: url, nodes, matched_nodes: matched, served_model: model }) => (
               <>
-                <span className="mono">{url}</span>
+                {nodes ? (
+                  <span className="line">
+                    {nodes.engine} on {matchText(matched)}
+                  </span>
+                ) : (
+                  <span className="mono">{url}</span>
+                )}
                 <span className="second">{model}</span>
               </>
             ),
@@ -98,6 +105,7 @@ export function Endpoints() {
           kind="endpoint"
           title="New endpoint"
           fields={ENDPOINT_FIELDS}
+          variants={ENDPOINT_VARIANTS}
           preset={{ protocol: 'openai' }}
           onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/endpoints/$name', params: { name } })}

@@ -1,8 +1,15 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/fields.tsx'
 import { clockTime } from '../ui/format.ts'
 import { Facts, Failure, Loaded, PageHead } from '../ui/page.tsx'
 import { ChangeView, PlanView } from '../ui/preview.tsx'
@@ -69,14 +76,18 @@ export function History() {
   )
 }
 
-/** What a revision changed. */
+/** What a revision changed, or what differs from any other one. */
 function RevisionDialog({ revision, onClose }: { readonly revision: number; readonly onClose: () => void }) {
   const { queries } = useConsole()
-  const shown = useQuery(queries.revision(revision))
+  const [since, setSince] = useState('')
+  const shown = useQuery({
+    ...queries.revision(revision, since === '' ? undefined : Number(since)),
+    placeholderData: keepPreviousData,
+  })
   return (
     <Dialog title={`Revision ${revision}`} isOpen isWide onClose={onClose}>
       <Loaded query={shown}>
-        {({ created_at: at, author, origin, set, git_commit: commit, changes }) => (
+        {({ created_at: at, author, origin, set, git_commit: commit, base, changes }) => (
           <div className="stack">
             <Facts
               facts={[
@@ -85,6 +96,15 @@ function RevisionDialog({ revision, onClose }: { readonly revision: number; read
                 ['From', set === undefined ? origin : `${origin}, set ${set}`],
                 ['Commit', commit && <code>{commit}</code>],
               ]}
+            />
+            <TextField
+              label="Changes since revision"
+              type="number"
+              min={0}
+              value={since}
+              onChange={setSince}
+              placeholder={String(base)}
+              hint="Any other revision. Empty: the one before."
             />
             <div className="plan">
               {changes.length === 0 && <p>No resource changed.</p>}

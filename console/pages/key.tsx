@@ -6,7 +6,7 @@ import { useConsole, useSession } from '../api/context.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
 import { Meter, Owner, State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { ago, count, day, money } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
@@ -234,32 +234,19 @@ function Secret({ shown }: { readonly shown: Shown }) {
         ]}
       />
       {question && (
-        <Dialog
+        <ConfirmDialog
           title={`${WORDS[question]} ${name}`}
-          isOpen
+          word={WORDS[question]}
+          isDangerous={question === 'revoke'}
+          acting={acting}
+          onConfirm={() => acting.mutate(question)}
           onClose={() => setQuestion(undefined)}
-          actions={
-            <>
-              <button type="button" className="button" onClick={() => setQuestion(undefined)}>
-                Cancel
-              </button>
-              <button
-                type="button"
-                className={question === 'revoke' ? 'button danger' : 'button primary'}
-                disabled={acting.isPending}
-                onClick={() => acting.mutate(question)}
-              >
-                {WORDS[question]}
-              </button>
-            </>
-          }
         >
-          {acting.error && <Failure error={acting.error} />}
           <p>{QUESTIONS[question]}</p>
           {question === 'rotate' && (
             <ChoiceField label="Grace" value={grace} options={GRACES} onChange={setGrace} />
           )}
-        </Dialog>
+        </ConfirmDialog>
       )}
       {issued !== undefined && (
         <SecretDialog title={`The secret of ${name}`} secret={issued} onClose={() => setIssued(undefined)}>

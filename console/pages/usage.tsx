@@ -16,6 +16,8 @@ type Dimension = Usage['by']
 
 const DIMENSIONS: readonly Dimension[] = ['day', 'hour', 'model', 'key', 'tenant', 'endpoint']
 
+const SPLITS = ['model', 'key', 'tenant', 'endpoint'] as const
+
 const SPANS = [
   { value: '1', label: '24 hours' },
   { value: '7', label: '7 days' },
@@ -37,6 +39,7 @@ export function Usage() {
   const isAdmin = user.role === 'admin'
   const [filters, filter] = useFilters({
     by: 'day',
+    split: '',
     days: '30',
     show: 'cost',
     model: '',
@@ -48,8 +51,12 @@ export function Usage() {
   const [nowMs] = useState(() => Math.floor(Date.now() / 900_000) * 900_000)
   const named = { model: filters.model, key: filters.key, tenant: filters.tenant }
   const set = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== ''))
-  const usage = useQuery(queries.usage({ by, ...spanOf(filters.days, nowMs), ...set }))
-  const offered = DIMENSIONS.filter(each => isAdmin || (each !== 'endpoint' && each !== 'tenant'))
+  const isOffered = (each: Dimension) => isAdmin || (each !== 'endpoint' && each !== 'tenant')
+  const splits = SPLITS.filter(each => each !== by && isOffered(each))
+  const split = splits.find(each => each === filters.split)
+  const usage = useQuery(
+    queries.usage({ by, ...(split && { split }), ...spanOf(filters.days, nowMs), ...set }),
+  )
   return (
     <>
       <PageHead
@@ -57,11 +64,21 @@ export function Usage() {
         actions={
           usage.data && (
             <CsvButton
-              name={`usage-by-${by}`}
-              head={[by, 'calls', 'input_tokens', 'cached_input_tokens', 'output_tokens', 'cost', 'currency']}
+              name={`usage-by-${by}${split ? `-and-${split}` : ''}`}
+              head={[
+                by,
+                ...(split ? [split] : []),
+                'calls',
+                'input_tokens',
+                'cached_input_tokens',
+                'output_tokens',
+                'cost',
+                'currency',
+              ]}
               rows={() =>
                 usage.data.data.map(row => [
                   row.label ?? '',
+                  ...(split ? [row.split ?? ''] : []),
                   row.requests,
                   row.input_tokens,
                   row.cached_input_tokens,
@@ -80,9 +97,15 @@ export function Usage() {
         <ChoiceField
           label="By"
           value={by}
-          options={offered.map(value => ({ value, label: value }))}
+          options={DIMENSIONS.filter(isOffered).map(value => ({ value, label: value }))}
           // Hours of a long time are too many to read, and slow to add up.
           onChange={value => filter({ by: value, ...(value === 'hour' && { days: '1' }) })}
+        />
+        <ChoiceField
+          label="Split by"
+          value={split ?? ''}
+          options={[{ value: '', label: 'nothing' }, ...splits.map(value => ({ value, label: value }))]}
+          onChange={value => filter({ split: value })}
         />
         <ChoiceField label="Time" value={filters.days} options={SPANS} onChange={days => filter({ days })} />
         <ChoiceField
@@ -103,7 +126,7 @@ export function Usage() {
 }
 
 function Report({ usage, measure }: { readonly usage: Usage; readonly measure: string }) {
-  const { by, data, currency } = usage
+  const { by, split, data, currency } = usage
   const valueOf = (row: Row) =>
     measure === 'calls'
       ? row.requests
@@ -131,10 +154,11 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
       <Table
         label={`Usage by ${by}`}
         rows={isTime ? rows.toReversed() : rows}
-        keyOf={({ label }) => label ?? ''}
+        keyOf={row => `${row.label} ${row.split ?? ''}`}
         empty="Nothing was used in this time."
         columns={[
-          { head: `${by[0]?.toUpperCase()}${by.slice(1)}`, cell: labelOf },
+          { head: capitalized(by), cell: labelOf },
+          ...(split ? [{ head: capitalized(split), cell: (row: Row) => row.split ?? NONE }] : []),
           { head: 'Calls', cell: row => count(row.requests), isNumber: true },
           { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
           { head: 'Cached', cell: row => count(row.cached_input_tokens), isNumber: true, hidden: 'tablet' },
@@ -163,7 +187,12 @@ const SPAN_MS = { day: 86_400_000, hour: 3_600_000 }
 /** A bar for each day or hour of the whole time: the answer begins with the first call and ends with the last. */
 function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): readonly Bar[] {
   const stepMs = by === 'hour' ? SPAN_MS.hour : SPAN_MS.day
-  const byTime = new Map(data.map(row => [Date.parse(row.label ?? ''), row]))
+  const byTime = new Map<number, Row>()
+  for (const row of data) {
+    const at = Date.parse(row.label ?? '')
+    const other = byTime.get(at)
+    byTime.set(at, other ? together(other, row) : row)
+  }
   const endMs = Date.parse(until)
   const bars: Bar[] = []
   for (let at = Math.floor(Date.parse(since) / stepMs) * stepMs; at < endMs; at += stepMs) {
@@ -172,6 +201,21 @@ function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): re
     bars.push(barOf(byTime.get(at) ?? quiet))
   }
   return bars
+}
+
+/** Two rows of one time, of usage that is split, in what a bar shows: the cost is rounded. */
+function together(one: Row, other: Row): Row {
+  return {
+    ...one,
+    requests: one.requests + other.requests,
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+    cost: (Number(one.cost) + Number(other.cost)).toFixed(6),
+  }
+}
+
+function capitalized(word: string): string {
+  return `${word[0]?.toUpperCase()}${word.slice(1)}`
 }
 
 const QUIET: Row = {

@@ -43,11 +43,13 @@ export function ChangeDialog({
     mutationFn: () => makeChange(api, change),
     onSuccess: async () => {
       const isGone = (name: unknown) => change.action === 'delete' && name === change.name
+      // Its page is left first: an event about the change would let it ask for what is gone.
+      if (change.action === 'delete') onDone?.()
       await client.invalidateQueries({
         predicate: ({ queryKey }) => queryKey[0] !== 'preview' && !isGone(queryKey[1]),
       })
       onClose()
-      onDone?.()
+      if (change.action !== 'delete') onDone?.()
     },
   })
   const isFileOwned = preview.data?.owner === 'config'

@@ -10,7 +10,9 @@ export interface Bar {
 
 const HEIGHT = 180
 const AXIS = 22
-const LEFT = 56
+const NARROWEST_LEFT = 56
+/** Of a digit at the axis. */
+const DIGIT = 7
 const TOP = 12
 /** Of a bar, with its gap. */
 const NARROWEST = 3
@@ -40,7 +42,9 @@ export function BarChart({
     return () => observer.disconnect()
   }, [])
   const top = niceTop(Math.max(...bars.map(({ value }) => value), 0))
-  const space = Math.max(0, width - LEFT)
+  const ticks = [0, top / 2, top].map(value => ({ value, text: format(value) }))
+  const left = Math.max(NARROWEST_LEFT, 12 + DIGIT * Math.max(...ticks.map(({ text }) => text.length)))
+  const space = Math.max(0, width - left)
   const shown = bars.slice(-Math.floor(space / NARROWEST))
   const step = Math.min(WIDEST, space / Math.max(1, shown.length))
   const gap = step > 6 ? Math.min(4, step * 0.2) : 0
@@ -59,16 +63,16 @@ export function BarChart({
         role="img"
         aria-label={label}
         onPointerMove={({ nativeEvent }) => {
-          const at = Math.floor((nativeEvent.offsetX - LEFT) / step)
+          const at = Math.floor((nativeEvent.offsetX - left) / step)
           setMarked(at >= 0 && at < shown.length ? at : undefined)
         }}
         onPointerLeave={() => setMarked(undefined)}
       >
-        {[0, top / 2, top].map(value => (
+        {ticks.map(({ value, text }) => (
           <g key={value}>
-            <line className="grid" x1={LEFT} x2={width} y1={yOf(value)} y2={yOf(value)} />
-            <text className="tick" x={LEFT - 8} y={yOf(value) + 4} textAnchor="end">
-              {format(value)}
+            <line className="grid" x1={left} x2={width} y1={yOf(value)} y2={yOf(value)} />
+            <text className="tick" x={left - 8} y={yOf(value) + 4} textAnchor="end">
+              {text}
             </text>
           </g>
         ))}
@@ -76,13 +80,13 @@ export function BarChart({
           <g key={at}>
             <rect
               className={index === marked ? 'bar marked' : 'bar'}
-              x={LEFT + index * step + gap / 2}
+              x={left + index * step + gap / 2}
               width={Math.max(1, step - gap)}
               y={value > 0 ? Math.min(yOf(value), HEIGHT - 1) : HEIGHT}
               height={value > 0 ? Math.max(1, HEIGHT - yOf(value)) : 0}
             />
-            {index % every === 0 && LEFT + index * step + LABEL <= width && (
-              <text className="tick" x={LEFT + index * step} y={HEIGHT + 16}>
+            {index % every === 0 && left + index * step + LABEL <= width && (
+              <text className="tick" x={left + index * step} y={HEIGHT + 16}>
                 {at}
               </text>
             )}

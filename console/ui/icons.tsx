@@ -2,6 +2,7 @@
 const PATHS = {
   overview: 'M2 9h5V2H2zM9 14h5V7H9zM2 14h5v-3H2zM9 5h5V2H9z',
   endpoints: 'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.01M4.5 11h.01',
+  nodes: 'M8 2v4M8 6 3.500 10M8 6l4.500 4M2 10h3v4H2zM11 10h3v4h-3zM6.500 2h3',
   models: 'M8 1.5 14 5v6l-6 3.5L2 11V5zM2 5l6 3.5L14 5M8 8.5v6',
   keys: 'M10.5 9.5a4 4 0 1 0-3.7-2.6L2 11.7V14h2.5v-2H6v-1.5h1.5l1-1a4 4 0 0 0 2 0M11 5h.01',
   playground: 'M3 2.5v11l10-5.5z',

@@ -38,6 +38,7 @@ const GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }
         icon: 'endpoints',
         needs: 'list_endpoints',
       },
+      { to: '/nodes', letter: 'i', label: 'Nodes', icon: 'nodes', needs: 'list_nodes' },
     ],
   },
   {

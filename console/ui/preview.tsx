@@ -98,6 +98,12 @@ function effectsOf(radius: Radius): string[] {
           `${listed(keys)} ${keys.length === 1 ? 'loses' : 'lose'} ${listed(loses)}${losesAll ? ' and may call no model any more' : ''}.`,
       ),
     ...radius.unserved.map(name => `${name} loses its last usable endpoint: its calls will answer 503.`),
+    ...radius.nodes.map(
+      ({ endpoint, matches, loses }) =>
+        `${endpoint} has ${matches.length === 0 ? 'no connected node' : `the nodes ${matches.join(', ')}`}${loses
+          .map(({ node, last_24h: { requests } }) => `, loses ${node} (${requests} requests in 24 h)`)
+          .join('')}.`,
+    ),
     ...radius.paths.map(
       ({ publication, loses }) => `${publication} is no longer served at ${listed(loses)}.`,
     ),

@@ -2,7 +2,8 @@ import { useState } from 'react'
 import type { Change, Fields, Kind } from '../api/changes.ts'
 import { ChangeDialog } from './change-dialog.tsx'
 import { Dialog } from './dialog.tsx'
-import { Field, TextField } from './fields.tsx'
+import { ChoiceField, Field, type Option, TextField } from './fields.tsx'
+import { pairsIn } from './pairs.ts'
 
 /** One field of a resource, by its path in the configuration. */
 export interface FieldOfForm {
@@ -18,6 +19,16 @@ export interface FieldOfForm {
   readonly isHead?: true
   /** Names to choose from. */
   readonly suggestions?: readonly string[]
+  /** Only in this variant of the resource. */
+  readonly variant?: string
+}
+
+/** The choice between variants of a kind: each has fields that the others lack. */
+export interface Variants {
+  readonly label: string
+  readonly options: readonly Option[]
+  /** The variant that a resource is. */
+  readonly of: (resource: Fields) => string
 }
 
 type Values = Readonly<Record<string, string>>
@@ -29,7 +40,8 @@ type Values = Readonly<Record<string, string>>
 export function ResourceForm({
   kind,
   title,
-  fields,
+  fields: allFields,
+  variants,
   resource,
   preset = {},
   namePrefix = '',
@@ -39,6 +51,7 @@ export function ResourceForm({
   readonly kind: Exclude<Kind, 'binding'>
   readonly title: string
   readonly fields: readonly FieldOfForm[]
+  readonly variants?: Variants
   /** Absent: a new one. */
   readonly resource?: Fields & { readonly name: string; readonly updated_revision: number }
   /** Values of a new one. */
@@ -48,18 +61,22 @@ export function ResourceForm({
   readonly onClose: () => void
   readonly onDone?: (name: string) => void
 }) {
-  const initial = valuesOf(fields, resource ?? preset)
+  const initial = valuesOf(allFields, resource ?? preset)
+  const [variant, setVariant] = useState(variants?.of(resource ?? preset))
+  const fields = allFields.filter(field => field.variant === undefined || field.variant === variant)
   const [name, setName] = useState(resource?.name ?? namePrefix)
-  const [values, setValues] = useState(initial)
+  const [entered, setValues] = useState(initial)
+  // What only another variant has goes away.
+  const values = Object.fromEntries(fields.map(({ path }) => [path, entered[path] ?? '']))
   const [change, setChange] = useState<Change>()
   const [hasRare, setRare] = useState(false)
   const submit = () => {
     if (!resource) {
-      const made = patchFrom(fields, {}, values, {})
+      const made = patchFrom(allFields, {}, values, {})
       setChange({ action: 'create', kind, name, fields: { ...preset, ...made } })
       return
     }
-    const patch = patchFrom(fields, initial, values, resource)
+    const patch = patchFrom(allFields, initial, values, resource)
     setChange({ action: 'update', kind, name, fields: patch, version: resource.updated_revision })
   }
   if (change)
@@ -92,12 +109,20 @@ export function ResourceForm({
               {...(namePrefix !== '' && { hint: `Starts with ${namePrefix}` })}
             />
           )}
+          {variants && (
+            <ChoiceField
+              label={variants.label}
+              value={variant ?? ''}
+              options={variants.options}
+              onChange={setVariant}
+            />
+          )}
           {shown.map(field => (
             <Control
               key={field.path}
               field={field}
               value={values[field.path] ?? ''}
-              onChange={value => setValues({ ...values, [field.path]: value })}
+              onChange={value => setValues({ ...entered, [field.path]: value })}
             />
           ))}
         </div>
@@ -247,10 +272,7 @@ function valueOf(text: string, type: FieldOfForm['type'], old: unknown): unknown
   if (type === 'switch') return text === 'true'
   if (type === 'list') return text.split(/[\s,]+/).filter(Boolean)
   if (type !== 'pairs') return text
-  const pairs = text.split('\n').filter(line => line.trim() !== '')
-  const made = Object.fromEntries(
-    pairs.map(line => [line.split(':')[0]?.trim() ?? '', line.split(':').slice(1).join(':').trim()]),
-  )
+  const made = pairsIn(text)
   const gone = isObject(old) ? Object.keys(old).filter(name => !(name in made)) : []
   return { ...made, ...Object.fromEntries(gone.map(name => [name, null])) }
 }

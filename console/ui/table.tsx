@@ -1,5 +1,5 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { memo, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Failure } from './page.tsx'
 import { useReturnToRow } from './row-focus.tsx'
 
@@ -13,7 +13,7 @@ export interface Column<Row> {
 }
 
 /** Rows that are rendered, or not, together. */
-const CHUNK = 50
+const CHUNK = 25
 
 /** A table. Its first column names the row. Of a long one only what is near the window is rendered. */
 export function Table<Row>({
@@ -55,17 +55,21 @@ export function Table<Row>({
         {chunks.map((chunk, index) => (
           // A chunk has no identity but its place; its rows have.
           // oxlint-disable-next-line react/no-array-index-key
-          <Chunk key={index} isFirst={index === 0}>
-            {chunk.map(row => (
-              <tr key={keyOf(row)} data-row={keyOf(row)}>
-                {columns.map(({ head, cell }, column) => (
-                  <td key={head} className={classes[column]}>
-                    {cell(row)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </Chunk>
+          <Chunk
+            key={index}
+            isFirst={index === 0}
+            render={() =>
+              chunk.map(row => (
+                <tr key={keyOf(row)} data-row={keyOf(row)}>
+                  {columns.map(({ head, cell }, column) => (
+                    <td key={head} className={classes[column]}>
+                      {cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              ))
+            }
+          />
         ))}
       </table>
     </div>
@@ -75,14 +79,8 @@ export function Table<Row>({
 /** How far from the window rows are rendered, so that scrolling shows no gap. */
 const MARGIN = '1500px 0px'
 
-/** Some rows; while they are far from the window an empty row of their height. */
-const Chunk = memo(function Chunk({
-  isFirst,
-  children,
-}: {
-  readonly isFirst: boolean
-  readonly children: ReactNode
-}) {
+/** Some rows; while they are far from the window an empty row of their height, and none of their cells is made. */
+function Chunk({ isFirst, render }: { readonly isFirst: boolean; readonly render: () => ReactNode }) {
   const body = useRef<HTMLTableSectionElement>(null)
   /** The height of the rows, while they are not rendered. */
   const [gap, setGap] = useState<number>()
@@ -100,10 +98,10 @@ const Chunk = memo(function Chunk({
   }, [isFirst])
   return (
     <tbody ref={body}>
-      {gap === undefined ? children : <tr aria-hidden="true" style={{ height: gap }} />}
+      {gap === undefined ? render() : <tr aria-hidden="true" style={{ height: gap }} />}
     </tbody>
   )
-})
+}
 
 type Pages<Row> = Pick<
   UseInfiniteQueryResult<Row[]>,

@@ -70,11 +70,14 @@ export async function logIn({ page }: Tab, user: string, password: string): Prom
   await page.locator('main#content').waitFor()
 }
 
+/** How long a page may take on a machine with much else to do. */
+export const PATIENCE = { timeout: 20_000 }
+
 /** Opens a page of the console, and waits until it has what it shows. */
 export async function open({ page }: Tab, path: string): Promise<void> {
   await page.goto(`/console${path}`)
   await page.getByRole('heading', { level: 1 }).waitFor()
-  await expect.poll(() => page.locator('.loading').count()).toBe(0)
+  await expect.poll(() => page.locator('.loading').count(), PATIENCE).toBe(0)
 }
 
 /** What axe finds, in a world of its own: the policy of the page lets no foreign script run in it. */

@@ -106,6 +106,56 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(tab.faults).toEqual([])
   })
 
+  test('lets a node join, shows what it does, drains and revokes it', async () => {
+    const tab = await asAdmin()
+    const { page } = tab
+    const confirm = async (word: string) => {
+      await page.getByRole('button', { name: word, exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: word }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    await open(tab, '/nodes')
+    await page.getByRole('button', { name: 'New join token' }).click()
+    await page.getByLabel('Name of the node').fill('gpu-8')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    const command = (await page.getByRole('group', { name: 'Command' }).textContent())?.trim() ?? ''
+    const [, token = '', server, name] =
+      /^echo '(\S+)' \| gw node join --server (\S+) --name (\S+) /.exec(command) ?? []
+    expect([server, name]).toEqual([served.nodesUrl, 'gpu-8'])
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Close' }).click()
+    expect(await page.content()).not.toContain(token)
+    await page.getByRole('button', { name: 'Revoke the token for gpu-8' }).waitFor()
+    await served.joinNode('gpu-8', token)
+    await page.getByText('connected', { exact: true }).waitFor()
+    await page.getByRole('link', { name: 'gpu-8' }).click()
+
+    // Its engine with the model, and an endpoint that is made here and chooses it.
+    await page.getByRole('region', { name: 'Engines' }).getByText('demo-chat').waitFor()
+    await open(tab, '/endpoints')
+    await page.getByRole('button', { name: 'New endpoint' }).click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('on-gpu-8')
+    await page.getByLabel('Served at').selectOption('engines on nodes')
+    await page.getByLabel('Engine', { exact: true }).fill('demo')
+    await page.getByLabel('Nodes with the names').fill('gpu-8')
+    await page.getByLabel('Model at the upstream').fill('demo-chat')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('heading', { level: 1, name: 'on-gpu-8' }).waitFor()
+    await page.getByText('matches 1 node, all connected').waitFor()
+    await page.getByRole('region', { name: 'Nodes' }).getByRole('link', { name: 'gpu-8' }).click()
+    await page.getByRole('link', { name: 'on-gpu-8' }).waitFor()
+
+    await confirm('Drain')
+    await page.getByText('draining').first().waitFor()
+    await confirm('Uncordon')
+    await page.getByText('connected', { exact: true }).first().waitFor()
+    await confirm('Revoke')
+    await page.getByRole('heading', { level: 1, name: 'Nodes' }).waitFor()
+    await page.getByText('No node has joined yet').waitFor()
+    expect(tab.faults).toEqual([])
+  })
+
   test('shows the users of a tenant what is theirs, and the server rejects the rest', async () => {
     const admin = await asAdmin()
     const created = await admin.page.evaluate(`(async () => {
@@ -193,8 +243,11 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await other.page.getByRole('button', { name: 'Disable' }).click()
     await other.page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     await one.page.getByText('suspended').waitFor({ timeout: 2_000 })
+    // The gateway restarts: each page says so, and comes back by itself.
+    const say = [one, other].map(({ page }) => page.getByText('Reconnecting').waitFor())
     await served.restart()
-    await one.page.getByText('Reconnecting').waitFor({ state: 'detached' })
+    await Promise.all(say)
+    for (const { page } of [one, other]) await page.getByText('Reconnecting').waitFor({ state: 'detached' })
     await other.page.getByRole('button', { name: 'Enable' }).click()
     await other.page.getByRole('dialog').getByRole('button', { name: 'Enable' }).click()
     await one.page.getByText('suspended').waitFor({ state: 'detached', timeout: 10_000 })

@@ -25,6 +25,9 @@ const PAGES = [
   '/setup',
   '/endpoints',
   '/endpoints/demo-openai',
+  '/endpoints/qwen',
+  '/nodes',
+  '/nodes/gpu-7',
   '/publications',
   '/publications/chat',
   '/keys',
@@ -61,8 +64,10 @@ const ends: (() => unknown)[] = []
 beforeAll(async () => {
   if (!hasBrowser) return
   served = await serveConsole(end => void ends.unshift(end))
+  await served.joinNode('gpu-7')
   await someTraffic(served)
   await served.addUser('tom', 'team-blue')
+  await served.gw('nodes', 'token', 'gpu-8')
   browser = await launchBrowser()
   ends.unshift(() => browser.close())
 })
@@ -78,16 +83,18 @@ function isPictured(name: string, { width, theme }: View): boolean {
 /** Calls of each kind: answered ones, a stream, and one that is rejected. */
 async function someTraffic({ gw, gatewayUrl }: ServedConsole): Promise<void> {
   const secret = (await gw('keys', 'issue', 'team-blue-app')).trim()
+  const platform = (await gw('keys', 'issue', 'platform-test')).trim()
   await gw('wallet', 'credit', 'team-blue', '25', '--reference', 'invoice-1').catch(() => undefined)
-  const chat = (model: string, more: object = {}) =>
+  const chat = (model: string, more: object = {}, credential = secret) =>
     fetch(`${gatewayUrl}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], ...more }),
     }).then(answer => answer.text())
   for (let count = 0; count < 5; count++) await chat('chat')
   await chat('chat', { stream: true })
   await chat('no-such-model')
+  await chat('qwen', {}, platform)
 }
 
 describe.skipIf(!hasBrowser)(

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { API_PREFIX, OPERATION_IDS, operation } from '../../src/schema/api/operations.ts'
 import { rolesOf } from '../../src/schema/api/permissions.ts'
-import { browserPath, launchBrowser, logIn, open, openTab, type Tab } from './browser.ts'
+import { browserPath, launchBrowser, logIn, open, openTab, PATIENCE, type Tab } from './browser.ts'
 import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
 
 const hasBrowser = browserPath() !== undefined
@@ -15,6 +15,8 @@ const PAGES: Readonly<Record<string, readonly ('admin' | 'tenant')[]>> = {
   '/setup': ['admin'],
   '/endpoints': ['admin'],
   '/endpoints/demo-openai': ['admin'],
+  '/nodes': ['admin'],
+  '/nodes/gpu-7': ['admin'],
   '/publications': ['admin'],
   '/publications/chat': ['admin'],
   '/models': ['admin', 'tenant'],
@@ -58,6 +60,7 @@ beforeAll(async () => {
   })
   expect(created).toBe(201)
   await admin.context.close()
+  await served.joinNode('gpu-7')
 })
 afterAll(async () => {
   for (const end of ends) await end()
@@ -92,10 +95,13 @@ describe.skipIf(!hasBrowser)('each page', { timeout: 90_000 }, () => {
       if (answer.status() >= 400) rejected.push(`${answer.status()} ${new URL(answer.url()).pathname}`)
     })
     for (const [path, roles] of Object.entries(PAGES)) {
+      // Ends what the last page still asks for.
+      await tab.page.goto('about:blank')
       rejected.length = 0
       await open(tab, path).catch(() => undefined)
       if (roles.includes(role)) expect(rejected, path).toEqual([])
-      else if (role === 'tenant' && !ASKS_LATER.has(path)) expect(rejected.join(), path).toContain('403')
+      else if (role === 'tenant' && !ASKS_LATER.has(path))
+        await expect.poll(() => rejected.join(), { ...PATIENCE, message: path }).toContain('403')
     }
   })
 

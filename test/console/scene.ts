@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gwProcess, startGw } from '../cli/process.ts'
 import { freePort } from '../support/free-port.ts'
@@ -8,33 +8,58 @@ import type { WhenOver } from '../support/when-over.ts'
 export const PASSWORD = 'correct horse battery'
 const EXAMPLE = fileURLToPath(new URL('../../config.example', import.meta.url))
 
+/** Nodes beside the example, and an endpoint on them. */
+const NODES = `version: 1
+nodes:
+  gpu-7: { labels: { pool: h100 }, engines: [demo] }
+  gpu-8: { labels: { pool: h100 } }
+endpoints:
+  qwen:
+    protocol: openai
+    served_model: demo-chat
+    nodes: { labels: { pool: h100 }, engine: demo }
+    max_concurrency_per_node: 64
+publications:
+  qwen: { price: { input: 0.5, output: 1 }, bindings: [{ endpoint: qwen }] }
+`
+
 /** A real `gw serve` with the demo upstream, in processes of their own. */
 export interface ServedConsole {
   readonly controlUrl: string
   readonly gatewayUrl: string
   readonly demoUrl: string
+  /** Where nodes dial in. */
+  readonly nodesUrl: string
   /** Where `config` is, which the store was filled from, if it was. */
   readonly folder: string
   /** Runs a command over the same store. Returns what it prints. */
   readonly gw: (...argv: readonly string[]) => Promise<string>
   /** Adds a user of a tenant, with the same password. */
   readonly addUser: (name: string, tenant: string) => Promise<void>
+  /** Starts a node with the demo upstream as its engine `demo`. Without a token it makes one. */
+  readonly joinNode: (name: string, token?: string) => Promise<void>
   /** Ends the gateway, and starts it again at the same addresses. */
   readonly restart: () => Promise<void>
 }
 
 const READY_MS = 30_000
 
-/** @param isEmpty the store has nothing but the administrator `admin`. */
+/**
+ * @param options `isEmpty`: the store has nothing but the administrator `admin`; `more`: a file beside the example.
+ */
 export async function serveConsole(
   whenOver: WhenOver,
-  { isEmpty = false }: { readonly isEmpty?: boolean } = {},
+  { isEmpty = false, more = '' }: { readonly isEmpty?: boolean; readonly more?: string } = {},
 ): Promise<ServedConsole> {
   const { path: cwd } = tempDir(whenOver)
-  const [control, gateway, demo] = [await freePort(), await freePort(), await freePort()]
-  const [controlUrl, gatewayUrl, demoUrl] = [control, gateway, demo].map(
-    port => `http://127.0.0.1:${port}`,
-  ) as [string, string, string]
+  const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const
+  const [control, gateway, , nodes] = ports
+  const [controlUrl, gatewayUrl, demoUrl, nodesUrl] = ports.map(port => `http://127.0.0.1:${port}`) as [
+    string,
+    string,
+    string,
+    string,
+  ]
   const environment = {
     GW_STORE: 'sqlite:gw.db',
     GW_DEMO_URL: demoUrl,
@@ -61,6 +86,8 @@ export async function serveConsole(
     await gwProcess(argv, { cwd, environment, stdin: PASSWORD })
   } else {
     cpSync(EXAMPLE, `${cwd}/config`, { recursive: true })
+    writeFileSync(`${cwd}/config/nodes.yaml`, NODES)
+    if (more !== '') writeFileSync(`${cwd}/config/more.yaml`, more)
     await gw('apply', '-c', 'config', '--yes', '--no-input')
   }
   const serve = () =>
@@ -70,6 +97,8 @@ export async function serveConsole(
       `127.0.0.1:${gateway}`,
       '--control-listen',
       `127.0.0.1:${control}`,
+      '--node-listen',
+      `127.0.0.1:${nodes}`,
       '--drain',
       '1s',
     ])
@@ -80,12 +109,20 @@ export async function serveConsole(
     controlUrl,
     gatewayUrl,
     demoUrl,
+    nodesUrl,
     folder: cwd,
     gw,
     async addUser(name, tenant) {
       const argv = ['users', 'create', name, '--tenant', tenant, '--password', '-']
       const { exit, stderr } = await gwProcess(argv, { cwd, environment, stdin: PASSWORD })
       if (exit !== 0) throw new Error(stderr)
+    },
+    async joinNode(name, token) {
+      writeFileSync(`${cwd}/${name}.token`, token ?? (await gw('nodes', 'token', name)))
+      const state = [`--state`, `${cwd}/${name}.json`, '--token-file', `${name}.token`]
+      const engine = ['--engine', `demo=${demoUrl}`]
+      whenOver(start(['node', 'join', '--server', nodesUrl, '--name', name, ...engine, ...state]).end)
+      while (!(await gw('nodes', 'show', name).catch(() => '')).includes('demo-chat')) await pause()
     },
     async restart() {
       await serving.end()
@@ -100,7 +137,11 @@ async function answers(url: string): Promise<void> {
   while (performance.now() < deadline) {
     const answer = await fetch(url).catch(() => undefined)
     if (answer?.ok || answer?.status === 503) return
-    await new Promise(resolve => setTimeout(resolve, 50))
+    await pause()
   }
   throw new Error(`nothing answers at ${url}`)
+}
+
+function pause(): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, 50))
 }

@@ -1,0 +1,231 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiFailure, dataOf, type Shapes } from '../api/client.ts'
+import { useConsole, useSession } from '../api/context.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Code } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { ChoiceField, Field, TextField } from '../ui/fields.tsx'
+import { ago } from '../ui/format.ts'
+import { Labels } from '../ui/labels.tsx'
+import { useNow } from '../ui/now.ts'
+import { Failure, Section } from '../ui/page.tsx'
+import { pairsIn } from '../ui/pairs.ts'
+import { SecretDialog } from '../ui/secret-dialog.tsx'
+import { PagedTable } from '../ui/table.tsx'
+
+type Issued = Shapes['issued_join_token']
+type Token = Shapes['join_token']
+
+/** Join tokens that can be used. */
+export function JoinTokens() {
+  const { api, queries } = useConsole()
+  const { can } = useSession()
+  const client = useQueryClient()
+  const now = useNow()
+  const tokens = useInfiniteQuery(queries.joinTokens())
+  const [revoked, setRevoked] = useState<Token>()
+  const revoking = useMutation({
+    mutationFn: (id: string) => api.DELETE('/api/v1/join-tokens/{name}', { params: { path: { name: id } } }),
+    onSuccess: () => setRevoked(undefined),
+    onSettled: () => client.invalidateQueries({ queryKey: ['join-tokens'] }),
+  })
+  return (
+    <Section title="Join tokens" note="that can still be used">
+      <PagedTable
+        label="Join tokens"
+        query={tokens}
+        keyOf={({ id }) => id}
+        empty="There is none."
+        columns={[
+          {
+            head: 'For',
+            cell: ({ pattern, id }) => (
+              <>
+                {pattern}
+                <span className="second">{id}</span>
+              </>
+            ),
+          },
+          { head: 'Labels', cell: ({ labels }) => <Labels labels={labels} />, hidden: 'phone' },
+          { head: 'Uses left', cell: ({ uses_left: uses }) => uses, isNumber: true },
+          { head: 'Expires', cell: ({ expires_at: at }) => ago(at, now) },
+          { head: 'By', cell: ({ created_by: by }) => by ?? '', hidden: 'phone' },
+          {
+            head: 'Actions',
+            cell: token =>
+              can('revoke_join_token') && (
+                <button
+                  type="button"
+                  className="button small danger"
+                  onClick={() => {
+                    revoking.reset()
+                    setRevoked(token)
+                  }}
+                >
+                  Revoke<span className="sr-only"> the token for {token.pattern}</span>
+                </button>
+              ),
+          },
+        ]}
+      />
+      {revoked && (
+        <ConfirmDialog
+          title={`Revoke the token for ${revoked.pattern}`}
+          word="Revoke"
+          isDangerous
+          acting={revoking}
+          onConfirm={() => revoking.mutate(revoked.id)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>No node can join with it any more. Nodes that have joined stay.</p>
+        </ConfirmDialog>
+      )}
+    </Section>
+  )
+}
+
+/** Makes a join token, and shows it once with the command that uses it. */
+export function NewJoinTokenButton() {
+  const { can } = useSession()
+  const [isCreating, setCreating] = useState(false)
+  const [issued, setIssued] = useState<Issued>()
+  if (!can('create_join_token')) return null
+  return (
+    <>
+      <button type="button" className="button primary" onClick={() => setCreating(true)}>
+        New join token
+      </button>
+      {isCreating && (
+        <NewJoinToken
+          onClose={() => setCreating(false)}
+          onIssued={token => {
+            setCreating(false)
+            setIssued(token)
+          }}
+        />
+      )}
+      {issued && <IssuedJoinToken issued={issued} onClose={() => setIssued(undefined)} />}
+    </>
+  )
+}
+
+const SPANS = [
+  { value: '1h', label: '1 hour' },
+  { value: '1d', label: '1 day' },
+  { value: '7d', label: '7 days' },
+  { value: '30d', label: '30 days' },
+]
+
+function NewJoinToken({
+  onClose,
+  onIssued,
+}: {
+  readonly onClose: () => void
+  readonly onIssued: (token: Issued) => void
+}) {
+  const { api } = useConsole()
+  const client = useQueryClient()
+  const [pattern, setPattern] = useState('')
+  const [uses, setUses] = useState('1')
+  const [span, setSpan] = useState('1h')
+  const [labels, setLabels] = useState('')
+  const creating = useMutation({
+    mutationFn: () => {
+      const body = { pattern, uses: Number(uses), expires_in: span, labels: pairsIn(labels) }
+      return dataOf(api.POST('/api/v1/join-tokens', { body }))
+    },
+    onSuccess: async token => {
+      await client.invalidateQueries({ queryKey: ['join-tokens'] })
+      onIssued(token)
+    },
+  })
+  const fieldError = (pointer: string) =>
+    creating.error instanceof ApiFailure ? creating.error.fieldError(pointer) : undefined
+  return (
+    <Dialog title="New join token" isOpen onClose={onClose}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          creating.mutate()
+        }}
+      >
+        <div className="stack">
+          {creating.error && <Failure error={creating.error} />}
+          <TextField
+            label="Name of the node"
+            value={pattern}
+            onChange={setPattern}
+            required
+            autoComplete="off"
+            spellCheck={false}
+            error={fieldError('/pattern')}
+            hint="Or a pattern for many, such as gpu-*"
+          />
+          <TextField
+            label="Uses"
+            type="number"
+            min={1}
+            value={uses}
+            onChange={setUses}
+            required
+            error={fieldError('/uses')}
+            hint="How many nodes can join with it."
+          />
+          <ChoiceField label="Valid for" value={span} options={SPANS} onChange={setSpan} />
+          <Field
+            label="Labels"
+            hint="One a line: name: value. Only for nodes that the configuration does not declare, where it admits them."
+          >
+            {control => (
+              <textarea
+                {...control}
+                rows={2}
+                value={labels}
+                onChange={event => setLabels(event.target.value)}
+              />
+            )}
+          </Field>
+        </div>
+        <footer className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button primary" disabled={creating.isPending}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+function IssuedJoinToken({ issued, onClose }: { readonly issued: Issued; readonly onClose: () => void }) {
+  const { pattern, server } = issued
+  const name = pattern.includes('*') ? 'NAME' : pattern
+  const address = server === undefined ? 'https://GATEWAY:8095' : seenFromHere(server)
+  const command = `echo '${issued.token}' | gw node join --server ${address} --name ${name} --engine http://127.0.0.1:8000 --token-file -`
+  return (
+    <SecretDialog title={`The join token for ${pattern}`} secret={issued.token} onClose={onClose}>
+      <h3>On the machine of the node</h3>
+      <Code label="Command" text={command} />
+      <p className="note">
+        It joins, and offers the model server at <code>--engine</code>. Afterwards the node has a credential
+        of its own, and the token is used up.
+      </p>
+      {server === undefined && (
+        <p className="notice warn">
+          The gateway of this control plane does not listen for nodes: start it with{' '}
+          <code>--node-listen</code>.
+        </p>
+      )}
+    </SecretDialog>
+  )
+}
+
+/** A gateway that listens everywhere is reached by the name under which this page is. */
+function seenFromHere(server: string): string {
+  const url = new URL(server)
+  if (['0.0.0.0', '[::]'].includes(url.hostname)) url.hostname = location.hostname
+  return url.origin
+}
