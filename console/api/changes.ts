@@ -17,6 +17,11 @@ export interface Change {
   readonly version?: number
 }
 
+/** The key of a mutation that deletes a resource. Meanwhile nobody asks for what may be gone. */
+export function deletionOf(name: unknown): readonly unknown[] {
+  return ['delete', name]
+}
+
 const LISTS = {
   endpoint: '/api/v1/endpoints',
   publication: '/api/v1/publications',

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { deletionOf } from './changes.ts'
 import type { Shapes } from './client.ts'
 import { useConsole } from './context.ts'
 
@@ -18,7 +19,11 @@ export function useEvents(isEnabled: boolean): Connection {
     if (!isEnabled) return undefined
     const source = new EventSource('/api/v1/events')
     const read = (message: MessageEvent<string>) => JSON.parse(message.data) as Shapes['event']
-    const refresh = () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'pulse' })
+    const refresh = () =>
+      client.invalidateQueries({
+        predicate: ({ queryKey: [kind, name] }) =>
+          kind !== 'pulse' && client.isMutating({ mutationKey: deletionOf(name) }) === 0,
+      })
     source.addEventListener('status', () => {
       setConnection('live')
       // Events may have been missed while the connection was lost.

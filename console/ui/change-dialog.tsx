@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { type Change, makeChange, previewOf } from '../api/changes.ts'
+import { type Change, deletionOf, makeChange, previewOf } from '../api/changes.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from './dialog.tsx'
 import { Facts, Failure, Loaded } from './page.tsx'
@@ -40,6 +40,7 @@ export function ChangeDialog({
     staleTime: Number.POSITIVE_INFINITY,
   })
   const saving = useMutation({
+    ...(change.action === 'delete' && { mutationKey: deletionOf(change.name) }),
     mutationFn: () => makeChange(api, change),
     onSuccess: async () => {
       const isGone = (name: unknown) => change.action === 'delete' && name === change.name

@@ -28,6 +28,8 @@ export const REJECTED = 'rejected'
 
 /** How long a connection stays open after its last answer, so that a client that is still sending can read it. */
 const LINGER_MS = 2_000
+/** The client of an answer that announced no end may still be reading it before it sends the next request. */
+const UNANNOUNCED_FACTOR = 4
 /** Limit of pipelined requests that wait for the current one. */
 const MAX_WAITING = 128
 
@@ -64,6 +66,8 @@ export class Connection implements ServedConnection {
   #waiting = 0
   /** Set while the server closes: the time of `part`, or of the last answer's end after it. */
   #partingSinceMs: number | undefined
+  /** An answer has ended after `part` that could not announce it. */
+  #hasUnannounced = false
   /** Set after malformed bytes: nothing more is read from this client. */
   #rejection: HttpRejection | undefined
   /** The request whose body is being received, as of the last check. */
@@ -126,17 +130,22 @@ export class Connection implements ServedConnection {
     const answer = this.#current
     if (answer === undefined) return
     if (!answer.headersSent) closeAfter(answer)
+    else if (!answer.writableFinished) this.#hasUnannounced = true
     answer.once('close', () => {
       this.#partingSinceMs = clock.monotonicMs()
     })
   }
 
-  /** After `part`: ends the connection if it has had no request for `noticeMs`. */
+  /**
+   * After `part`: ends the connection if it has had no request for `noticeMs`; for {@link UNANNOUNCED_FACTOR} times as
+   * long if its last answer announced no end.
+   */
   endIdle(noticeMs: number): void {
     // After a rejection it ends by itself.
     if (this.#rejection || (this.#newest !== undefined && !this.#newest.destroyed)) return
     const { clock } = this.#ports
-    if (clock.monotonicMs() - (this.#partingSinceMs ?? clock.monotonicMs()) >= noticeMs) this.socket.destroy()
+    const idleMs = clock.monotonicMs() - (this.#partingSinceMs ?? clock.monotonicMs())
+    if (idleMs >= noticeMs * (this.#hasUnannounced ? UNANNOUNCED_FACTOR : 1)) this.socket.destroy()
   }
 
   #serve(req: IncomingMessage, res: ServerResponse): void {

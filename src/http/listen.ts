@@ -51,8 +51,9 @@ export interface Listener {
   readonly connections: number
   /**
    * Stops accepting, lets requests in flight finish for at most `graceMs`, then closes all connections. Answers announce
-   * `connection: close`. A connection whose last answer did not stays open for `noticeMs` after it (0 by default), because
-   * a request may be in transit: its client would get a reset otherwise. Resolves when all connections are closed.
+   * `connection: close`. An idle connection stays open for `noticeMs` (0 by default), because a request may be in transit:
+   * its client would get a reset otherwise. One whose answer was begun before this stays open for four times as long after
+   * it: its client may still be reading. Resolves when all connections are closed.
    */
   close(graceMs: number, noticeMs?: number): Promise<void>
 }

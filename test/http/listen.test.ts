@@ -111,6 +111,31 @@ describe('closing', () => {
     await closed
   })
 
+  it('waits longer for a client that may still be reading an answer without that announcement', async () => {
+    const { door, next } = await listener()
+    const [idle, reading] = [
+      await rawClient(onTestFinished, door.url),
+      await rawClient(onTestFinished, door.url),
+    ]
+    await reading.write(REQUEST)
+    const res = await next()
+    res.write('begun')
+    const order: string[] = []
+    const closed = door.close(10_000, 200)
+    const ends = [
+      idle.closed.then(() => order.push('idle')),
+      reading.closed.then(() => order.push('reading')),
+    ]
+    res.end()
+    await reading.answer()
+    await idle.closed
+    await reading.write(REQUEST)
+    ;(await next()).end('behind')
+    expect((await reading.answer()).values('connection')).toEqual(['close'])
+    await Promise.all([closed, ...ends])
+    expect(order).toEqual(['idle', 'reading'])
+  })
+
   it('says so also in an answer that had not begun when it began to close', async () => {
     const { door, next } = await listener()
     const client = await rawClient(onTestFinished, door.url)
