@@ -23,6 +23,18 @@ export const KINDS = ['settle', 'release', 'credit', 'debit', 'adjust'] as const
 export type EntryKind = (typeof KINDS)[number]
 export const codeOf = (kind: EntryKind): number => KINDS.indexOf(kind)
 
+/** The columns of what a call has used, in the ledger, the call log and every table of sums. */
+export const USAGE_COLUMNS = [
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'search_units',
+  'duration_ms',
+  'characters',
+  'images',
+] as const
+
 /** Bits of `flags`. */
 export const ESTIMATED = 1 << FLAGS.indexOf('estimated')
 export const UNPRICED = 1 << FLAGS.indexOf('unpriced')

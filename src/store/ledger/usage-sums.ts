@@ -1,4 +1,4 @@
-import { parts } from './columns.ts'
+import { parts, USAGE_COLUMNS } from './columns.ts'
 
 /** The smallest span that usage is kept for. */
 export const QUARTER_MS = 900_000
@@ -89,14 +89,7 @@ export function minusUsage(sums: UsageSums): UsageSums {
 /** The sums of a row of `usage_quarters`, with the amount in two parts. */
 export const SUM_COLUMNS = [
   'requests',
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'search_units',
-  'duration_ms',
-  'characters',
-  'images',
+  ...USAGE_COLUMNS,
   'amount_units',
   'amount_nano',
   'estimated',

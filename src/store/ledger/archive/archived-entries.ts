@@ -2,25 +2,15 @@ import type Database from 'better-sqlite3'
 import { formatNano, parseNano } from '../../../base/decimal.ts'
 import { iso } from '../../../base/iso.ts'
 import type { ArchivedEntry } from '../../../schema/archive.ts'
-import { codeOf, fromFlags, KINDS, requestIdOf, toFlags } from '../columns.ts'
+import { codeOf, fromFlags, KINDS, requestIdOf, toFlags, USAGE_COLUMNS } from '../columns.ts'
 import { QUARTER_MS } from '../usage-sums.ts'
 import type { Entry } from '../verify/entries.ts'
 
 const PAGE_ROWS = 2_000
-const COUNTED = [
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'search_units',
-  'duration_ms',
-  'characters',
-  'images',
-] as const
 
 type Names = ReadonlyMap<number, string>
 
-interface Row extends Readonly<Record<(typeof COUNTED)[number], number | null>> {
+interface Row extends Readonly<Record<(typeof USAGE_COLUMNS)[number], number | null>> {
   readonly id: number
   readonly kind: number
   readonly at_ms: number
@@ -41,7 +31,7 @@ interface Row extends Readonly<Record<(typeof COUNTED)[number], number | null>> 
 
 const PAGE = `
   select id, kind, at_ms, ${requestIdOf('request')} as request_id, attempt, key_id, tenant_id, publication_id,
-    endpoint_id, cast(amount_nano as text) as amount_nano, ${COUNTED.join(', ')}, flags, price_id, reason_id, open_ms,
+    endpoint_id, cast(amount_nano as text) as amount_nano, ${USAGE_COLUMNS.join(', ')}, flags, price_id, reason_id, open_ms,
     cast(held_nano as text) as held_nano, held_tokens
   from ledger where id > ? and id <= ? and kind <= ${codeOf('release')} order by id limit ${PAGE_ROWS}`
 
@@ -124,9 +114,9 @@ function toArchived(row: Row, names: Names): ArchivedEntry {
   }
 }
 
-function counted(row: Row): Partial<Record<(typeof COUNTED)[number], number>> {
-  const counts: Partial<Record<(typeof COUNTED)[number], number>> = {}
-  for (const column of COUNTED) {
+function counted(row: Row): Partial<Record<(typeof USAGE_COLUMNS)[number], number>> {
+  const counts: Partial<Record<(typeof USAGE_COLUMNS)[number], number>> = {}
+  for (const column of USAGE_COLUMNS) {
     const count = row[column]
     if (count !== null) counts[column] = count
   }

@@ -1,5 +1,5 @@
 import type { CallRecord, HoldEnd, Settlement, Usage } from '../../../schema/ledger.ts'
-import { codeOf, fromFlags } from '../../ledger/columns.ts'
+import { codeOf, fromFlags, USAGE_COLUMNS } from '../../ledger/columns.ts'
 import { bytesArray, numberArray, textArray } from './array-literals.ts'
 import { keyOf, type References } from './hold-rows.ts'
 import type { Database, Value } from './lane-connection.ts'
@@ -42,8 +42,7 @@ class Parameters {
 
 const END_COLUMNS = [
   'kind', 'at_ms', 'opened_at_ms', 'request', 'attempt', 'key_id', 'tenant_id', 'publication_id', 'endpoint_id', 'amount_nano',
-  'input_tokens', 'cached_input_tokens', 'cache_write_tokens', 'output_tokens', 'search_units', 'duration_ms', 'characters',
-  'images', 'flags', 'price_id', 'reason_id', 'open_ms', 'held_nano', 'held_tokens',
+  ...USAGE_COLUMNS, 'flags', 'price_id', 'reason_id', 'open_ms', 'held_nano', 'held_tokens',
 ].join(', ') // biome-ignore format: a list
 const LOG_COLUMNS = [
   'at_ms',
@@ -57,14 +56,7 @@ const LOG_COLUMNS = [
   'stream',
   'outcome_id',
   'error_code_id',
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'search_units',
-  'duration_ms',
-  'characters',
-  'images',
+  ...USAGE_COLUMNS,
   'amount_nano',
   'flags',
   'latency_ms',

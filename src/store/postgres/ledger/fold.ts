@@ -1,23 +1,13 @@
-import { ESTIMATED, UNPRICED } from '../../ledger/columns.ts'
+import { ESTIMATED, UNPRICED, USAGE_COLUMNS } from '../../ledger/columns.ts'
 import { QUARTER_MS } from '../../ledger/usage-sums.ts'
 import { LOCKS, OF_GW } from '../locks.ts'
 import type { Database } from './lane-connection.ts'
 
 const DAY_MS = 86_400_000
-const COUNTS = [
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'search_units',
-  'duration_ms',
-  'characters',
-  'images',
-]
-
-const USAGE_SUMS: readonly (readonly [column: string, expression: string])[] = [
+/** The columns of a table of sums of usage, and what each adds up of the entries. */
+export const USAGE_SUMS: readonly (readonly [column: string, expression: string])[] = [
   ['requests', 'count(*)'],
-  ...COUNTS.map(column => [column, `sum(${column})`] as const),
+  ...USAGE_COLUMNS.map(column => [column, `sum(${column})`] as const),
   ['amount_units', 'sum(amount_nano / 1000000000)'],
   ['amount_nano', 'sum(amount_nano % 1000000000)'],
   ['estimated', `count(*) filter (where flags & ${ESTIMATED} <> 0)`],

@@ -2,10 +2,11 @@ import { cost } from '../../../schema/cost.ts'
 import { type Usage, usageOf } from '../../../schema/ledger.ts'
 import { priceFromText } from '../../../schema/price.ts'
 import { type PlainSql, prepare } from '../../engine.ts'
-import { codeOf, ESTIMATED, UNPRICED } from '../../ledger/columns.ts'
+import { codeOf } from '../../ledger/columns.ts'
 import { SWEEP_AFTER_MS } from '../../ledger/recovery.ts'
 import type { Finding, Verification, VerifyWatch } from '../../ledger/types.ts'
 import { QUARTER_MS } from '../../ledger/usage-sums.ts'
+import { USAGE_SUMS } from './fold.ts'
 import { requestIdOf } from './request-id.ts'
 
 const MAX_FINDINGS = 100
@@ -18,24 +19,6 @@ const DEBIT = codeOf('debit')
 const FOLDED = `ledger l left join instances i on i.serial = l.instance
   where l.kind = 0 and (i.id is null or l.id <= i.folded_end)`
 const nameOf = (column: string) => `(select name from ledger_names where ledger_names.id = ${column})`
-
-const SUMS: readonly (readonly [column: string, expression: string])[] = [
-  ['requests', 'count(*)'],
-  ...[
-    'input_tokens',
-    'cached_input_tokens',
-    'cache_write_tokens',
-    'output_tokens',
-    'search_units',
-    'duration_ms',
-    'characters',
-    'images',
-  ].map(column => [column, `sum(${column})`] as const),
-  ['amount_units', 'sum(amount_nano / 1000000000)'],
-  ['amount_nano', 'sum(amount_nano % 1000000000)'],
-  ['estimated', `count(*) filter (where flags & ${ESTIMATED} <> 0)`],
-  ['unpriced', `count(*) filter (where flags & ${UNPRICED} <> 0)`],
-]
 
 /** Rows of a table of sums that differ from what the entries come to, or that one of both lacks. */
 function differences(table: string, key: string, added: string, sums: readonly string[]): string {
@@ -63,17 +46,17 @@ const QUARTERS = differences(
      ${nameOf('endpoint_id')} as endpoint, s.*
    from (
      select key_id, at_ms / ${QUARTER_MS} * ${QUARTER_MS} as at_ms, tenant_id, publication_id, endpoint_id,
-       ${SUMS.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
+       ${USAGE_SUMS.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
      from ${FOLDED} group by 1, 2, 3, 4, 5) s`,
-  SUMS.map(([column]) => column),
+  USAGE_SUMS.map(([column]) => column),
 )
 const DAYS = differences(
   'usage_days',
   'key_name, day, tenant, publication, endpoint',
   `select key_name, quarter / 96 as day, tenant, publication, endpoint,
-     ${SUMS.map(([column]) => `sum(${column}) as ${column}`).join(', ')}
+     ${USAGE_SUMS.map(([column]) => `sum(${column}) as ${column}`).join(', ')}
    from usage_quarters group by 1, 2, 3, 4, 5`,
-  SUMS.map(([column]) => column),
+  USAGE_SUMS.map(([column]) => column),
 )
 const KEYS = differences(
   'key_totals',
