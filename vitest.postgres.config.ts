@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     include: [
       'test/store/{commit,find,gateways,key-secrets,maintenance,people,state,stored-credentials}.test.ts',
+      'test/store/ledger/accounting.test.ts',
       'test/store/postgres/**/*.test.ts',
       'test/services/{keys,keys-lifetime}.test.ts',
       'test/services/changes/*.test.ts',

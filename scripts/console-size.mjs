@@ -104,6 +104,8 @@ const LISTS = [
   ['keys, active: none', '/keys?limit=100&state=active'],
   ['keys that expire: none', '/keys?limit=100&expiring=14d'],
   ['keys unused for 30 days', '/keys?limit=100&unused=30d'],
+  ['keys of two filters: none', '/keys?limit=100&state=active&q=zz'],
+  ['keys of three filters: none', '/keys?limit=100&state=no_secret&tenant=tenant-3&unused=30d'],
   ['models to call', '/models?limit=100'],
   ['publications', '/publications?limit=100'],
   ['bindings of a model', '/bindings?limit=500&publication=model-9'],
@@ -117,6 +119,9 @@ const LISTS = [
   ['usage of 30 days by model', '/usage?by=model'],
   ['usage of 30 days by key', '/usage?by=key'],
   ['usage of 30 days by day', '/usage?by=day'],
+  ['usage of 30 days by day, model', '/usage?by=day&split=model'],
+  ['usage of 30 days of a model', '/usage?by=tenant&model=vendor%2Fmodel-1'],
+  ['usage of 30 days of a key', '/usage?by=model&key=key-7'],
   ['usage of a day by hour', `/usage?by=hour&since=${new Date(Date.now() - 86_400_000).toISOString()}`],
   ['live rates', '/pulse'],
   ['status', '/status'],
@@ -127,6 +132,7 @@ const OF_TENANT = [
   ['keys, suspended: none', '/keys?limit=100&state=suspended'],
   ['models to call', '/models?limit=100'],
   ['usage of 30 days by key', '/usage?by=key'],
+  ['usage of 30 days by day', '/usage?by=day'],
 ]
 
 /** The times of one list, by the clock of a client on the same machine. */

@@ -36,6 +36,8 @@ export interface Tables {
   key_totals: KeyTotalsTable
   usage_quarters: UsageQuartersTable
   usage_days: UsageDaysTable
+  usage_key_days: UsageKeyDaysTable
+  usage_model_days: UsageModelDaysTable
   call_logs: CallLogsTable
   call_log_pages: CallLogPagesTable
   call_log_values: CallLogValuesTable
@@ -276,6 +278,12 @@ export interface UsageDaysTable extends UsageColumns {
   /** Days since the epoch, in UTC. */
   day: number
 }
+
+/** The same sums of whole days, of all models and endpoints of a key. */
+export type UsageKeyDaysTable = Omit<UsageDaysTable, 'publication' | 'endpoint'>
+
+/** The same sums of whole days, of all keys. */
+export type UsageModelDaysTable = Omit<UsageDaysTable, 'key_name'>
 
 interface UsageColumns {
   key_name: string

@@ -40,6 +40,9 @@ const LISTS: [OperationId, Readonly<Record<string, string>>?][] = [
   ['list_users'],
   ['list_tokens'],
   ['get_usage', { by: 'key', key: 'app' }],
+  ['get_usage', { by: 'model' }],
+  ['get_usage', { by: 'day', split: 'tenant' }],
+  ['get_usage', { by: 'key' }],
   ['get_usage', { by: 'hour', since: '2026-01-15T00:00:00Z', until: '2026-01-16T00:00:00Z' }],
 ]
 
@@ -56,6 +59,8 @@ const LARGE = [
   'adjustments',
   'usage_quarters',
   'usage_days',
+  'usage_key_days',
+  'usage_model_days',
   'audit',
   'revisions',
   'key_secrets',

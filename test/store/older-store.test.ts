@@ -1,7 +1,9 @@
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { usageOf } from '../../src/schema/ledger.ts'
 import { takeLease } from '../../src/store/ledger/lease.ts'
+import { compareDays } from '../../src/store/ledger/verify/day-sums.ts'
 import { MIGRATION_NAMES } from '../../src/store/migrations/names.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeBaselineStore } from '../support/baseline-store.ts'
@@ -58,6 +60,25 @@ test('a store of the baseline is rejected by readers until a writer has brought 
     await (await openStore('sqlite:gw.db', { ...options, mode: 'write', onMigration })).close()
   expect(converted).toEqual([MIGRATION_NAMES.slice(1)])
   await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
+})
+
+test('the sums of days that a conversion makes are those of their quarters', async () => {
+  const folder = await baselineStore(`
+    insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,
+      cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced)
+      select key_name, quarter + offset.value, tenant, model.value, endpoint, 2, 7, 0, 0, 1, 0, 1, 5, 1, 0
+      from usage_quarters, json_each('[1, 90, 200]') offset, json_each('["gpt", "small"]') model;
+    insert into usage_quarters select 'ops', quarter, '', publication, endpoint, requests, input_tokens,
+      cached_input_tokens, cache_write_tokens, output_tokens, search_units, amount_units, amount_nano, estimated, unpriced
+      from usage_quarters where key_name = 'app'`)
+  await (await openStore('sqlite:gw.db', { clock: systemClock, folder, mode: 'write' })).close()
+  const raw = new Database(`${folder}/gw.db`)
+  const found = [...compareDays(raw, 100)].flat()
+  const days = raw.prepare('select count(*) from usage_model_days').pluck().get()
+  raw.exec("update usage_key_days set requests = requests + 1 where key_name = 'ops'")
+  const changed = [...compareDays(raw, 100)].flat()
+  raw.close()
+  expect([found, days, changed.length]).toEqual([[], 12, 3])
 })
 
 test('a store that a running gateway serves is not converted under it', async () => {

@@ -7,7 +7,7 @@ import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
 import * as sql from './statements.ts'
 import { BatchSums } from './sums.ts'
-import { addUsageTo, DAY_QUARTERS, usageValues } from './usage-sums.ts'
+import { addUsageTo, DAY_QUARTERS, sumValues, usageValues } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 /**
@@ -55,6 +55,8 @@ export class LedgerRows {
   readonly #call: Database.Statement
   readonly #quarter: Database.Statement
   readonly #day: Database.Statement
+  readonly #keyDay: Database.Statement
+  readonly #modelDay: Database.Statement
   readonly #key: Database.Statement
   readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
@@ -84,7 +86,11 @@ export class LedgerRows {
     this.#endOf = raw.prepare(sql.SELECT_END)
     this.#call = raw.prepare(sql.INSERT_CALL)
     this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
-    this.#day = raw.prepare(addUsageTo('usage_days', 'day'))
+    this.#day = raw.prepare(
+      addUsageTo('usage_days', ['key_name', 'day', 'tenant', 'publication', 'endpoint']),
+    )
+    this.#keyDay = raw.prepare(addUsageTo('usage_key_days', ['key_name', 'day', 'tenant']))
+    this.#modelDay = raw.prepare(addUsageTo('usage_model_days', ['day', 'tenant', 'publication', 'endpoint']))
     this.#key = raw.prepare(sql.ADD_TO_KEY)
     this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
@@ -305,6 +311,8 @@ export class LedgerRows {
       this.#quarter.run(key, quarter, ...others)
       this.#day.run(key, Math.floor(sum.quarter / DAY_QUARTERS), ...others)
     }
+    for (const { place, sums: day } of sums.keyDays()) this.#keyDay.run(...place, ...sumValues(day))
+    for (const { place, sums: day } of sums.modelDays()) this.#modelDay.run(...place, ...sumValues(day))
     for (const [key, { tokens, amountNano }] of sums.keys) {
       this.#key.run(key, tokens, ...parts(amountNano))
     }

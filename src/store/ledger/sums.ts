@@ -1,5 +1,12 @@
 import type { Settlement } from '../../schema/ledger.ts'
-import { NO_SUMS, QUARTER_MS, type UsagePlace, type UsageSums } from './usage-sums.ts'
+import {
+  DAY_QUARTERS,
+  NO_SUMS,
+  plusUsage,
+  QUARTER_MS,
+  type UsagePlace,
+  type UsageSums,
+} from './usage-sums.ts'
 
 /** The sum of settlements for one row of `usage_quarters`. */
 type QuarterSum = UsagePlace & { -readonly [Sum in keyof UsageSums]: UsageSums[Sum] }
@@ -7,6 +14,13 @@ type QuarterSum = UsagePlace & { -readonly [Sum in keyof UsageSums]: UsageSums[S
 export interface KeySum {
   tokens: number
   amountNano: bigint
+}
+
+/** The sum for one row of a table that leaves a part of the place out. */
+interface DaySum {
+  /** The primary key of the row. */
+  readonly place: readonly (string | number)[]
+  readonly sums: UsageSums
 }
 
 /** The sums of the settlements of one batch, so that each stored sum is written once per batch. */
@@ -52,5 +66,31 @@ export class BatchSums {
     if (end.tenant !== undefined) {
       this.spent.set(end.tenant, (this.spent.get(end.tenant) ?? 0n) + amountNano)
     }
+  }
+
+  /** For `usage_key_days`. */
+  keyDays(): Iterable<DaySum> {
+    return this.#together(({ key, quarter, tenant }) => [key, Math.floor(quarter / DAY_QUARTERS), tenant])
+  }
+
+  /** For `usage_model_days`. */
+  modelDays(): Iterable<DaySum> {
+    return this.#together(({ quarter, tenant, publication, endpoint }) => [
+      Math.floor(quarter / DAY_QUARTERS),
+      tenant,
+      publication,
+      endpoint,
+    ])
+  }
+
+  #together(placeOf: (sum: UsagePlace) => DaySum['place']): Iterable<DaySum> {
+    const days = new Map<string, DaySum>()
+    for (const sum of this.quarters.values()) {
+      const place = placeOf(sum)
+      const id = place.join('\n')
+      const other = days.get(id)
+      days.set(id, { place, sums: other ? plusUsage(other.sums, sum) : sum })
+    }
+    return days.values()
   }
 }

@@ -382,6 +382,8 @@ export interface Finding {
     | 'key_totals'
     | 'usage_quarters'
     | 'usage_days'
+    | 'usage_key_days'
+    | 'usage_model_days'
     | 'shares'
   /** The row, such as `id 17` or `tenant acme`. */
   readonly row: string

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import { toNano } from './columns.ts'
 import type { UsageQuery, UsageRow } from './types.ts'
-import { DAY_QUARTERS, plusUsage, QUARTER_MS } from './usage-sums.ts'
+import { DAY_QUARTERS, minusUsage, plusUsage, QUARTER_MS } from './usage-sums.ts'
 
 const LABELS = {
   key: 'key_name',
@@ -14,40 +14,88 @@ const LABELS = {
 /** Above this part of all rows, reading the table in its own order is faster than finding the rows by the index. */
 const SCAN_ABOVE = 1 / 4
 
-/** Adds up the quarters of an hour that overlap the time span: of whole days in UTC by their sums. */
+/**
+ * Adds up the quarters of an hour that overlap the time span, by the sums of days in UTC where that is less work:
+ *
+ *     since 15:00                                until 22:00
+ *       ├── + ──┼── day ──┼── day ──┼──── day ───┼─ − ─┤
+ *
+ * Of a day that the span cuts, the shorter part is added or subtracted.
+ */
 export async function selectUsage(db: Kysely<Tables>, query: UsageQuery): Promise<UsageRow[]> {
   const [from, to] = [Math.floor(query.sinceMs / QUARTER_MS), Math.ceil(query.untilMs / QUARTER_MS)]
-  const [firstDay, endDay] = [Math.ceil(from / DAY_QUARTERS), Math.floor(to / DAY_QUARTERS)]
   const { timezone = 'UTC' } = query
-  const hasDays = endDay > firstDay && query.by !== 'hour' && (query.by !== 'day' || timezone === 'UTC')
-  const parts = hasDays
+  const canUseDays = query.by !== 'hour' && (query.by !== 'day' || timezone === 'UTC')
+  const days = canUseDays ? await nearestDays(db, from, to) : undefined
+  const parts = days
     ? [
-        await selectSpan(db, QUARTERS, from, firstDay * DAY_QUARTERS, query),
-        await selectSpan(db, DAYS, firstDay, endDay, query),
-        await selectSpan(db, QUARTERS, endDay * DAY_QUARTERS, to, query),
+        await selectQuarters(db, from, days.first * DAY_QUARTERS, query),
+        await selectSpan(db, daysFor(query), days.first, days.end, query),
+        await selectQuarters(db, days.end * DAY_QUARTERS, to, query),
       ]
-    : [await selectSpan(db, QUARTERS, from, to, query)]
-  if (isTime(query.by)) return addedUp(parts.flat(), timeLabel(query.by, timezone))
+    : [await selectQuarters(db, from, to, query)]
+  if (isTime(query.by)) return addedUp(parts.flat(), timeLabel(query.by, timezone)).sort(byLabel)
   const rows = addedUp(parts.flat(), ({ label }) => label)
   return rows.sort((a, b) => descending(a.amountNano, b.amountNano) || b.requests - a.requests)
 }
 
+/** The whole days nearest to a span; undefined if its own quarters are fewer than those that must be corrected. */
+async function nearestDays(db: Kysely<Tables>, from: number, to: number) {
+  const last = await endOf(db, QUARTERS, 'desc')
+  // Up to now today is whole: nothing comes after it.
+  const isLast = last === undefined || last < to
+  const [first, end] = [
+    Math.round(from / DAY_QUARTERS),
+    isLast ? Math.ceil(to / DAY_QUARTERS) : Math.round(to / DAY_QUARTERS),
+  ]
+  const corrected = Math.abs(from - first * DAY_QUARTERS) + (isLast ? 0 : Math.abs(to - end * DAY_QUARTERS))
+  return end > first && corrected < to - from ? { first, end } : undefined
+}
+
 /** A table of sums, and its unit of time. */
-type Span = typeof QUARTERS | typeof DAYS
+interface Span {
+  readonly table: 'usage_quarters' | 'usage_days' | 'usage_key_days' | 'usage_model_days'
+  readonly column: 'quarter' | 'day'
+  readonly quarters: number
+}
 const QUARTERS = { table: 'usage_quarters', column: 'quarter', quarters: 1 } as const
 const DAYS = { table: 'usage_days', column: 'day', quarters: DAY_QUARTERS } as const
+const KEY_DAYS = { ...DAYS, table: 'usage_key_days' } as const
+const MODEL_DAYS = { ...DAYS, table: 'usage_model_days' } as const
+
+/** The sums of days with the fewest rows that know all that a query names. */
+function daysFor({ by, split, key, publication, endpoint }: UsageQuery): Span {
+  const names = (name: 'key' | 'model' | 'endpoint') => by === name || split === name
+  if (key === undefined && !names('key')) return MODEL_DAYS
+  const isWhole = publication === undefined && endpoint === undefined && !names('model') && !names('endpoint')
+  return isWhole ? KEY_DAYS : DAYS
+}
+
+/** The sums of the quarters between two; if the second is the earlier one, with the opposite sign. */
+async function selectQuarters(
+  db: Kysely<Tables>,
+  from: number,
+  to: number,
+  query: UsageQuery,
+): Promise<UsageRow[]> {
+  if (from <= to) return selectSpan(db, QUARTERS, from, to, query)
+  const rows = await selectSpan(db, QUARTERS, to, from, query)
+  return rows.map(row => ({ ...row, ...minusUsage(row) }))
+}
 
 /** Rows by label, those of days and hours by the first quarter of their time, in the order of time. */
 async function selectSpan(
   db: Kysely<Tables>,
-  { table, column, quarters }: Span,
+  span: Span,
   from: number,
   to: number,
   query: UsageQuery,
 ): Promise<UsageRow[]> {
   if (to <= from) return []
+  const { table, column, quarters } = span
   // A plus sign hides a column from the index of times. A key's rows lie together, in the order of time.
-  const isScan = query.key === undefined && (await partOf(db, { table, column }, from, to)) > SCAN_ABOVE
+  const hasIndex = (span === QUARTERS || span === DAYS) && query.key === undefined
+  const isScan = hasIndex && (await partOf(db, span, from, to)) > SCAN_ABOVE
   const time = isScan ? sql.raw<number>(`+${column}`) : sql.raw<number>(column)
   const label: RawBuilder<unknown> = isTime(query.by)
     ? sql`${time} * ${sql.lit(quarters)}`
@@ -79,6 +127,9 @@ async function selectSpan(
     .orderBy(label)
   if (query.split !== undefined) select = select.groupBy(split).orderBy(split)
   if (query.key !== undefined) select = select.where('key_name', '=', query.key)
+  // Finds the days of each key in turn, however long the table is.
+  else if (span === KEY_DAYS)
+    select = select.where('key_name', 'in', eb => eb.selectFrom('key_totals').select('key_totals.key_name'))
   if (query.tenant !== undefined) select = select.where('tenant', '=', query.tenant)
   if (query.publication !== undefined) select = select.where('publication', '=', query.publication)
   if (query.endpoint !== undefined) select = select.where('endpoint', '=', query.endpoint)
@@ -91,22 +142,27 @@ async function selectSpan(
 }
 
 /** The approximate part of all rows that is in a span of time: rows are taken to be spread evenly. */
-async function partOf(
+async function partOf(db: Kysely<Tables>, span: Span, from: number, to: number): Promise<number> {
+  const first = await endOf(db, span)
+  const last = await endOf(db, span, 'desc')
+  if (first === undefined || last === undefined) return 0
+  const inside = Math.min(to, last + 1) - Math.max(from, first)
+  return inside / (last + 1 - first)
+}
+
+/** The first or last time of a table: one look at the end of its index, but only alone in its query. */
+async function endOf(
   db: Kysely<Tables>,
-  { table, column }: Pick<Span, 'table' | 'column'>,
-  from: number,
-  to: number,
-): Promise<number> {
-  // Each is one look at the end of the index, but only alone in its query.
-  const ends = db
+  { table, column }: Span,
+  order?: 'desc',
+): Promise<number | undefined> {
+  const row = await db
     .selectFrom(table as 'usage_quarters')
     .select(sql.ref<number>(column).as('time'))
+    .orderBy('time', order)
     .limit(1)
-  const first = await ends.orderBy('time').executeTakeFirst()
-  const last = await ends.orderBy('time', 'desc').executeTakeFirst()
-  if (!first || !last) return 0
-  const inside = Math.min(to, last.time + 1) - Math.max(from, first.time)
-  return inside / (last.time + 1 - first.time)
+    .executeTakeFirst()
+  return row?.time
 }
 
 function isTime(by: UsageQuery['by']): by is 'day' | 'hour' {
@@ -134,7 +190,14 @@ function addedUp(rows: readonly UsageRow[], labelOf: (row: UsageRow) => string):
     const sum = sums.get(id)
     sums.set(id, { ...(sum ? plusUsage(sum, row) : row), label })
   }
-  return [...sums.values()]
+  // What was subtracted may have been all.
+  return [...sums.values()].filter(({ requests }) => requests !== 0)
+}
+
+function byLabel(a: UsageRow, b: UsageRow): number {
+  if (a.label !== b.label) return a.label < b.label ? -1 : 1
+  const [first = '', second = ''] = [a.split, b.split]
+  return first < second ? -1 : first > second ? 1 : 0
 }
 
 function descending(a: bigint, b: bigint): number {

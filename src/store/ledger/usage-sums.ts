@@ -96,26 +96,29 @@ export const SUM_COLUMNS = [
   'unpriced',
 ] as const
 
+/** The columns of a place, in the order of {@link usageValues}. */
+const PLACE_COLUMNS = ['key_name', 'quarter', 'tenant', 'publication', 'endpoint'] as const
+
 /**
  * A statement that adds a row to a table with these columns.
- * @param span the column beside the place in the primary key of the table.
+ * @param place the primary key of the table.
  */
-export function addUsageTo(table: string, span: 'quarter' | 'day' | 'archive_id' = 'quarter'): string {
-  const columns = ['key_name', span, 'tenant', 'publication', 'endpoint', ...SUM_COLUMNS]
+export function addUsageTo(table: string, place: readonly string[] = PLACE_COLUMNS): string {
+  const columns = [...place, ...SUM_COLUMNS]
   return `
     insert into ${table} (${columns.join(', ')})
     values (${columns.map(() => '?').join(', ')})
     on conflict do update set ${SUM_COLUMNS.map(column => `${column} = ${column} + excluded.${column}`).join(', ')}`
 }
 
-/** The parameters of {@link addUsageTo}; `quarter` is the value of its span. */
+/** The parameters of {@link addUsageTo} for the whole place; `quarter` is the value of its span. */
 export function usageValues(row: UsagePlace & UsageSums): (string | number | bigint)[] {
+  return [row.key, row.quarter, row.tenant, row.publication, row.endpoint, ...sumValues(row)]
+}
+
+/** The parameters of {@link addUsageTo} after those of the place. */
+export function sumValues(row: UsageSums): (number | bigint)[] {
   return [
-    row.key,
-    row.quarter,
-    row.tenant,
-    row.publication,
-    row.endpoint,
     row.requests,
     row.inputTokens,
     row.cachedInputTokens,

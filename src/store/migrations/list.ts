@@ -13,6 +13,7 @@ import { loginLinks } from './0011-login-links.ts'
 import { callNodes } from './0012-call-nodes.ts'
 import { auditIndexes } from './0013-audit-indexes.ts'
 import { auditReasons } from './0014-audit-reasons.ts'
+import { usageWithoutKeys } from './0015-usage-without-keys.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -33,4 +34,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0012-call-nodes': callNodes,
   '0013-audit-indexes': auditIndexes,
   '0014-audit-reasons': auditReasons,
+  '0015-usage-without-keys': usageWithoutKeys,
 }

@@ -17,6 +17,7 @@ export const MIGRATION_NAMES = [
   '0012-call-nodes',
   '0013-audit-indexes',
   '0014-audit-reasons',
+  '0015-usage-without-keys',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */

@@ -1,8 +1,10 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import type { StoreMode } from '../database.ts'
 import type { OnMigration } from '../migrate.ts'
-import type { PostgresConnections } from './connection.ts'
+import { isExpansion } from '../migrations/names.ts'
+import type { PostgresClient, PostgresConnections } from './connection.ts'
 import { codeOf } from './faults.ts'
+import { NOW_MS } from './ledger/clock-of-store.ts'
 import { lockStatement } from './locks.ts'
 
 const UNDEFINED_TABLE = '42P01'
@@ -13,7 +15,7 @@ const RECORD = `create table if not exists kysely_migration (name text collate "
  * Applies all pending migrations in one transaction, under a lock: any number of processes may do so at once.
  * @throws {CommandError} store_unavailable if the database is that of another program; store_too_new if a newer gw
  * wrote it; store_missing if it is empty and the mode is not `create`; store_outdated if an older gw wrote it and the
- * mode is `read`.
+ * mode is `read`; store_in_use if gateways of an older gw serve it and a migration is more than an expansion.
  */
 export async function migrate(
   connections: PostgresConnections,
@@ -43,6 +45,7 @@ export async function migrate(
       await client.query(RECORD)
       // Another process may have applied them meanwhile.
       const { rows } = await client.query<{ name: string }>('select name from kysely_migration')
+      if (rows.length > 0 && !pending.every(isExpansion)) await rejectServed(client, name)
       const db = await client.kysely()
       for (const migration of pending) {
         if (rows.some(row => row.name === migration)) continue
@@ -50,6 +53,20 @@ export async function migrate(
         await client.query('insert into kysely_migration values ($1, now()::text)', [migration])
       }
     }),
+  )
+}
+
+const SERVING = `select from instances where is_fenced = 0 and expires_at_ms > ${NOW_MS} limit 1`
+
+/** Gateways of an older version do not write what the new tables need. @throws {CommandError} store_in_use */
+async function rejectServed(client: PostgresClient, name: string): Promise<void> {
+  // None begins before the transaction ends.
+  await client.query('lock table instances in share mode')
+  const { rowCount } = await client.query(SERVING)
+  if (rowCount === 0) return
+  throw new CommandError(
+    'store_in_use',
+    `${name} must be converted for this version of gw, and gateways of an older one serve it.`,
   )
 }
 

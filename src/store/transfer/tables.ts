@@ -29,6 +29,8 @@ export const TABLES = [
   'key_totals',
   'usage_quarters',
   'usage_days',
+  'usage_key_days',
+  'usage_model_days',
   'call_logs',
   'rejected_calls',
   'stored_responses',

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import type { UsageQuery } from '../../../src/store/ledger/types.ts'
-import { NO_SUMS, plusUsage, QUARTER_MS } from '../../../src/store/ledger/usage-sums.ts'
+import type { UsageQuery, UsageRow } from '../../../src/store/ledger/types.ts'
+import { NO_SUMS, plusUsage, QUARTER_MS, SUM_COLUMNS } from '../../../src/store/ledger/usage-sums.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { put } from '../samples.ts'
@@ -10,6 +10,23 @@ import { call, hold, NOON_MS, settle } from './rows.ts'
 import { tenant } from './tenants.ts'
 
 const BEYOND_DOUBLES = 2n ** 53n + 1n
+
+/** Fills a table of sums of days from `usage_days`. */
+function sumsWithout(table: string, place: string): string {
+  const sums = SUM_COLUMNS.map(column => `sum(${column})`).join(', ')
+  return `insert into ${table} (${place}, ${SUM_COLUMNS.join(', ')}) select ${place}, ${sums} from usage_days group by ${place}`
+}
+
+/** The sum of the rows of each label and split. */
+function byName(rows: readonly UsageRow[]): ReadonlyMap<string, UsageRow> {
+  const sums = new Map<string, UsageRow>()
+  for (const row of rows) {
+    const name = JSON.stringify([row.label, row.split])
+    const sum = sums.get(name)
+    sums.set(name, sum ? plusUsage(sum, row) : row)
+  }
+  return sums
+}
 
 describe.each(LEDGERS)('on %s', (_, createLedger) => {
   async function setUp() {
@@ -129,11 +146,26 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
     })
   })
 
-  test.each(['key', 'model', 'tenant', 'endpoint', 'day'] as const)(
-    'usage by %s adds up the same rows, however long its span is',
-    async by => {
+  test.each([
+    { by: 'key' },
+    { by: 'model' },
+    { by: 'tenant' },
+    { by: 'endpoint' },
+    { by: 'day' },
+    { by: 'day', split: 'model' },
+    { by: 'key', split: 'tenant' },
+    { by: 'key', split: 'model' },
+    { by: 'model', split: 'endpoint' },
+    { by: 'model', tenant: 't1' },
+    { by: 'key', tenant: 't1' },
+    { by: 'key', publication: 'm2' },
+    { by: 'endpoint', key: 'key-1' },
+  ] as const)(
+    'usage %j adds up the same rows, whatever its span is and whichever sums it reads',
+    async query => {
       const { execute, accounting } = await setUp()
       await execute(`
+      insert into key_totals select 'key-' || i, 0, 0, 0 from (select 0 as i union select 1 union select 2) n;
       with recursive n (i) as (select 0 union all select i + 1 from n where i < 399)
       insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens, cached_input_tokens,
         cache_write_tokens, output_tokens, search_units, duration_ms, characters, images, amount_units, amount_nano, estimated, unpriced)
@@ -141,15 +173,32 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
       insert into usage_days
       select key_name, quarter / 96, tenant, publication, endpoint, sum(requests), sum(input_tokens), 0, 0, sum(output_tokens),
         0, 0, 0, 0, sum(amount_units), sum(amount_nano), 0, 0
-      from usage_quarters group by 1, 2, 3, 4, 5`)
-      const usage = async (from: number, to: number) => {
-        const rows = await accounting.usage({ by, sinceMs: from * QUARTER_MS, untilMs: to * QUARTER_MS })
-        return rows.reduce(plusUsage, { ...NO_SUMS, label: 'total' })
+      from usage_quarters group by 1, 2, 3, 4, 5;
+      ${sumsWithout('usage_key_days', 'key_name, day, tenant')};
+      ${sumsWithout('usage_model_days', 'day, tenant, publication, endpoint')}`)
+      const usage = (from: number, to: number) =>
+        accounting.usage({ ...query, sinceMs: from * QUARTER_MS, untilMs: to * QUARTER_MS })
+      // So short a span is added up from its quarters.
+      const parts = new Map<number, readonly UsageRow[]>()
+      for (let at = 1_000; at < 1_400; at += 20) parts.set(at, await usage(at, at + 20))
+      const spans = [
+        [1_000, 1_400],
+        [0, 9_999],
+        [1_060, 1_340],
+        [1_100, 1_320],
+        [1_120, 1_300],
+        [1_020, 1_380],
+        [1_300, 1_400],
+      ] as const
+      for (const [from, to] of spans) {
+        const whole = await usage(from, to)
+        const within = [...parts].flatMap(([at, rows]) => (at >= from && at < to ? rows : []))
+        expect(byName(whole), `${from} to ${to}`).toEqual(byName(within))
+        expect(whole.every(({ requests }) => requests > 0)).toBe(true)
       }
-      const parts = await Promise.all([0, 1, 2, 3, 4].map(at => usage(1_000 + 80 * at, 1_080 + 80 * at)))
-      const whole = await usage(0, 9_999)
-      expect(whole).toMatchObject({ requests: 400, inputTokens: 79_800, amountNano: 200_000_079_800n })
-      expect(parts.reduce(plusUsage)).toEqual(whole)
+      const total = (await usage(0, 9_999)).reduce(plusUsage, { ...NO_SUMS, label: 'total' })
+      if (Object.keys(query).every(name => name === 'by' || name === 'split'))
+        expect(total).toMatchObject({ requests: 400, inputTokens: 79_800, amountNano: 200_000_079_800n })
     },
   )
 

@@ -111,6 +111,26 @@ describe('names the row that does not fit', () => {
       'insert into usage_days select key_name, day + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_days',
       /^usage_days app, .*2026-01-16: has 1 requests.*, but its quarters come to 0 requests/,
     ],
+    [
+      'a changed day of a key',
+      'update usage_key_days set requests = 2',
+      /^usage_key_days app of acme, day 2026-01-15: has 2 requests, .*, but its quarters come to 1 req/,
+    ],
+    [
+      'a lost day of a key',
+      'delete from usage_key_days',
+      /^usage_key_days app of acme, .*: has 0 requests, .*, but its quarters come to 1 req/,
+    ],
+    [
+      'a changed day of a model',
+      'update usage_model_days set output_tokens = output_tokens - 1',
+      /^usage_model_days gpt, east, day 2026-01-15: its quarters come to more by 0 requests, 0.0.0.1 tokens/,
+    ],
+    [
+      'a day of a model too many',
+      'insert into usage_model_days select day + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_model_days',
+      /^usage_model_days gpt, east, day 2026-01-16: its quarters come to more by -1 requests/,
+    ],
     ['a hold that was dropped', 'delete from open_holds', /^open_holds count: is 0, but 1 are open$/],
     [
       'a hold too many',

@@ -56,6 +56,9 @@ export async function archivesWithFiles(
   )
 }
 
+/** The primary key of `archived_usage`, in the order of the values. */
+const PLACE = ['key_name', 'archive_id', 'tenant', 'publication', 'endpoint'] as const
+
 const DELETE = `
   delete from ledger where id in (
     select id from ledger where id <= (select max(last_id) from archives) and kind <= ${codeOf('release')}
@@ -75,7 +78,7 @@ export function insertArchive(
        values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(id, beforeMs, firstId, lastId, entries, file, bytes, sha256, archivedAtMs)
-  const add = raw.prepare(addUsageTo('archived_usage', 'archive_id'))
+  const add = raw.prepare(addUsageTo('archived_usage', PLACE))
   for (const [place, usage] of sums) add.run(...usageValues({ ...placeOf(place), ...usage, quarter: id }))
   return { id, ...archive }
 }

@@ -4,7 +4,6 @@ import { NANO_PER_UNIT, type Whole } from '../columns.ts'
 import type { Finding } from '../types.ts'
 import { minusUsage, NO_SUMS, plusUsage, QUARTER_MS, type UsagePlace, type UsageSums } from '../usage-sums.ts'
 import type { Entry } from './entries.ts'
-import { QuarterDifferences } from './quarter-differences.ts'
 import {
   addEntry,
   type Counts,
@@ -15,6 +14,7 @@ import {
   toText,
   type UsageCell,
 } from './usage-cell.ts'
+import { UsageDifferences } from './usage-differences.ts'
 
 /**
  * The maximum number of quarters that are compared together as a span, so that the rows of a key, which lie together,
@@ -82,7 +82,7 @@ export class QuarterRecount {
   /** The spans that were not yet compared, by their numbers. */
   readonly #open = new Map<number, SpanPlaces>()
   readonly #compared = new Set<number>()
-  readonly #differences: QuarterDifferences
+  readonly #differences: UsageDifferences
   /** Compared cells, to be used again: as garbage they would outlive several collections first. */
   readonly #free: Cell[] = []
   #newest = Number.NEGATIVE_INFINITY
@@ -94,7 +94,7 @@ export class QuarterRecount {
     this.#keys = raw.prepare<[number, number], string>(KEYS).pluck()
     this.#stored = raw.prepare<[string, number, number], StoredRow>(STORED)
     this.#next = raw.prepare<[number], number | null>(NEXT).pluck()
-    this.#differences = new QuarterDifferences(raw)
+    this.#differences = new UsageDifferences(raw)
     const last = raw.prepare<[], number | null>(LAST).pluck().get() ?? 0
     const count = raw.prepare<[number], number>(COUNT).pluck()
     const dayRows = count.get(last - LONGEST_SPAN) ?? 0

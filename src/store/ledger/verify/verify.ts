@@ -93,7 +93,7 @@ export async function verifyLedger(
   const ofDays: Finding[] = []
   // A wrong quarter would be found once more as its day.
   if (ofQuarters.length === 0) {
-    for (const found of compareDays(raw)) {
+    for (const found of compareDays(raw, MAX_FINDINGS)) {
       ofDays.push(...found)
       await others()
       signal?.throwIfAborted()

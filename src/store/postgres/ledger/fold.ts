@@ -43,16 +43,20 @@ function addSums(
       ${sums.map(([column]) => `${column} = t.${column} + excluded.${column}`).join(', ')}`
 }
 
-const usageIn = (table: string, column: string, ms: number) =>
+/** How a charge has the columns of the tables of usage. */
+const IN_CHARGE = {
+  key_name: 'key_name',
+  quarter: `at_ms / ${QUARTER_MS}`,
+  day: `at_ms / ${DAY_MS}`,
+  tenant: `coalesce(tenant, '')`,
+  publication: 'publication',
+  endpoint: 'endpoint',
+} as const
+
+const usageIn = (table: string, ...place: readonly (keyof typeof IN_CHARGE)[]) =>
   addSums(
     table,
-    [
-      ['key_name', 'key_name'],
-      [column, `at_ms / ${ms}`],
-      ['tenant', `coalesce(tenant, '')`],
-      ['publication', 'publication'],
-      ['endpoint', 'endpoint'],
-    ],
+    place.map(column => [column, IN_CHARGE[column]] as const),
     USAGE_SUMS,
   )
 
@@ -78,8 +82,10 @@ const FOLD = (id: string, lastHold: number | undefined) => `
     join ledger_names endpoint on endpoint.id = endpoint_id
     left join ledger_names tenant on tenant.id = tenant_id
     where kind = 0),
-  quarters as (${usageIn('usage_quarters', 'quarter', QUARTER_MS)}),
-  days as (${usageIn('usage_days', 'day', DAY_MS)}),
+  quarters as (${usageIn('usage_quarters', 'key_name', 'quarter', 'tenant', 'publication', 'endpoint')}),
+  days as (${usageIn('usage_days', 'key_name', 'day', 'tenant', 'publication', 'endpoint')}),
+  key_days as (${usageIn('usage_key_days', 'key_name', 'day', 'tenant')}),
+  model_days as (${usageIn('usage_model_days', 'day', 'tenant', 'publication', 'endpoint')}),
   keys as (${addSums('key_totals', [['key_name', 'key_name']], KEY_SUMS)}),
   spent as (${addSums('wallets', [['tenant', 'tenant']], WALLET_SUMS, 'tenant is not null')}),
   closed as (delete from older_holds o using fresh where ${SAME_HOLD('o', 'fresh')}),

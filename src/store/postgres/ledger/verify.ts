@@ -5,7 +5,7 @@ import { type PlainSql, prepare } from '../../engine.ts'
 import { codeOf } from '../../ledger/columns.ts'
 import { SWEEP_AFTER_MS } from '../../ledger/recovery.ts'
 import type { Finding, Verification, VerifyWatch } from '../../ledger/types.ts'
-import { QUARTER_MS } from '../../ledger/usage-sums.ts'
+import { DAY_QUARTERS, QUARTER_MS } from '../../ledger/usage-sums.ts'
 import { USAGE_SUMS } from './fold.ts'
 import { requestIdOf } from './request-id.ts'
 
@@ -50,14 +50,19 @@ const QUARTERS = differences(
      from ${FOLDED} group by 1, 2, 3, 4, 5) s`,
   USAGE_SUMS.map(([column]) => column),
 )
-const DAYS = differences(
-  'usage_days',
-  'key_name, day, tenant, publication, endpoint',
-  `select key_name, quarter / 96 as day, tenant, publication, endpoint,
-     ${USAGE_SUMS.map(([column]) => `sum(${column}) as ${column}`).join(', ')}
-   from usage_quarters group by 1, 2, 3, 4, 5`,
-  USAGE_SUMS.map(([column]) => column),
-)
+const daysOf = (table: Finding['table'], place: string) =>
+  differences(
+    table,
+    place,
+    `select ${place}, ${USAGE_SUMS.map(([column]) => `sum(${column}) as ${column}`).join(', ')}
+     from (select *, quarter / ${DAY_QUARTERS} as day from usage_quarters) q group by ${place}`,
+    USAGE_SUMS.map(([column]) => column),
+  )
+const DAYS = [
+  ['usage_days', daysOf('usage_days', 'key_name, day, tenant, publication, endpoint')],
+  ['usage_key_days', daysOf('usage_key_days', 'key_name, day, tenant')],
+  ['usage_model_days', daysOf('usage_model_days', 'day, tenant, publication, endpoint')],
+] as const
 const KEYS = differences(
   'key_totals',
   'key_name',
@@ -173,7 +178,8 @@ export async function verifyPostgres(
     signal?.throwIfAborted()
   }
   // A wrong quarter would be found once more as its day.
-  if (findings.length === 0) findings.push(...(await compare(raw, 'usage_days', DAYS)))
+  if (findings.length === 0)
+    for (const [table, sql] of DAYS) findings.push(...(await compare(raw, table, sql)))
   for (const { table, sql, problem } of CHECKS) {
     const rows = await prepare<[], { row: string }>(raw, sql).all()
     findings.push(...rows.map(({ row }) => ({ table, row, problem })))

@@ -23,9 +23,9 @@ const COUNTED = [
   'images',
 ]
 
-const SUMS = [...COUNTED, 'amount_units', 'amount_nano', 'estimated', 'unpriced']
-  .map(column => `${column} bigint not null`)
-  .join(', ')
+/** Of the tables of usage. */
+export const SUM_COLUMNS = ['requests', ...COUNTED, 'amount_units', 'amount_nano', 'estimated', 'unpriced']
+const SUMS = SUM_COLUMNS.map(column => `${column} bigint not null`).join(', ')
 
 /** What a hold keeps until its end. */
 const HOLD = `
@@ -186,7 +186,6 @@ const TABLES = [
       tenant ${text} not null,
       publication ${text} not null,
       endpoint ${text} not null,
-      requests bigint not null,
       ${SUMS},
       primary key (key_name, ${span}, tenant, publication, endpoint)
     )`,

@@ -1,7 +1,9 @@
 import type { Migration } from 'kysely/migration'
 import { baseline } from './0001-baseline.ts'
+import { usageWithoutKeys } from './0015-usage-without-keys.ts'
 
 /** Every migration, under the name that databases record. Append; never change one that was released. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-baseline': baseline,
+  '0015-usage-without-keys': usageWithoutKeys,
 }

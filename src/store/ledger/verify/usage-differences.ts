@@ -1,6 +1,13 @@
 import type Database from 'better-sqlite3'
 import { toNano } from '../columns.ts'
-import { addUsageTo, SUM_COLUMNS, type UsagePlace, type UsageSums, usageValues } from '../usage-sums.ts'
+import {
+  addUsageTo,
+  plusUsage,
+  SUM_COLUMNS,
+  type UsagePlace,
+  type UsageSums,
+  usageValues,
+} from '../usage-sums.ts'
 
 type Difference = UsagePlace & UsageSums
 
@@ -11,12 +18,12 @@ type Difference = UsagePlace & UsageSums
 const MAX_IN_MEMORY = 20_000
 
 /**
- * The differences between the sums of the entries and the rows of `usage_quarters`. A consistent ledger with entries in
- * time order has none; in the worst case there are as many as there are rows.
+ * The differences between what was added up and the rows of a table of usage, by place. For `usage_quarters` a consistent
+ * ledger with entries in time order has none; in the worst case there are as many as there are rows.
  */
-export class QuarterDifferences {
+export class UsageDifferences {
   readonly #raw: Database.Database
-  #waiting: Difference[] = []
+  readonly #waiting = new Map<string, Difference>()
   #isTable = false
 
   constructor(raw: Database.Database) {
@@ -25,13 +32,17 @@ export class QuarterDifferences {
 
   /** The difference of a row may be added in several parts. */
   add(difference: Difference): void {
-    this.#waiting.push(difference)
-    if (this.#waiting.length > MAX_IN_MEMORY) this.#write()
+    const { key, quarter, tenant, publication, endpoint } = difference
+    // No name contains a line break.
+    const id = `${quarter}\n${key}\n${tenant}\n${publication}\n${endpoint}`
+    const other = this.#waiting.get(id)
+    this.#waiting.set(id, other ? plusUsage(other, difference) : difference)
+    if (this.#waiting.size > MAX_IN_MEMORY) this.#write()
   }
 
   /** The differences other than zero, at most `limit`, oldest first. Call it once, after the last `add`. */
   take(limit: number): Difference[] {
-    if (this.#waiting.length === 0 && !this.#isTable) return []
+    if (this.#waiting.size === 0 && !this.#isTable) return []
     this.#write()
     const rows = this.#raw.prepare<[number], TableRow>(SELECT).all(limit)
     this.#raw.exec('drop table temp.differences')
@@ -42,8 +53,8 @@ export class QuarterDifferences {
     if (!this.#isTable) this.#raw.exec(`drop table if exists temp.differences; ${CREATE}`)
     this.#isTable = true
     const add = this.#raw.prepare(ADD)
-    for (const difference of this.#waiting) add.run(...usageValues(difference))
-    this.#waiting = []
+    for (const difference of this.#waiting.values()) add.run(...usageValues(difference))
+    this.#waiting.clear()
   }
 }
 
