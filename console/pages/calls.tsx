@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
+import { REFRESH_MS } from '../api/queries.ts'
 import { State } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
@@ -31,8 +32,8 @@ export function Calls() {
     request: '',
   })
   const [open, setOpen] = useState<Call>()
-  const calls = useInfiniteQuery(
-    queries.calls({
+  const calls = useInfiniteQuery({
+    ...queries.calls({
       limit: 100,
       ...(filters.key !== '' && { key: filters.key }),
       ...(filters.model !== '' && { model: filters.model }),
@@ -41,7 +42,9 @@ export function Calls() {
       ...(filters.request !== '' && { request_id: filters.request }),
       ...(filters.status !== '' && { min_status: Number(filters.status) }),
     }),
-  )
+    // Who reads on among older calls is not disturbed.
+    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? REFRESH_MS : false),
+  })
   return (
     <>
       <PageHead title="Calls">

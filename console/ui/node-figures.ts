@@ -4,9 +4,6 @@ import { count, NONE, percent, pluralized } from './format.ts'
 type Node = Shapes['node_shown']
 export type EngineOfNode = NonNullable<Node['engines']>[number]
 
-/** Who is connected makes no revision and no event: pages about nodes ask again. */
-export const REFRESH_MS = 3_000
-
 /** How many nodes an endpoint chooses. */
 export function matchText(matched: Shapes['endpoint_shown']['matched_nodes']): string {
   const { joined = 0, connected = 0 } = matched ?? {}

@@ -13,6 +13,9 @@ const LOOK_EVERY_MS = 100
 const REPORT_EVERY_LOOKS = 10
 const DECLARED_WITHIN_MS = 15_000
 const RETURNED_WITHIN_MS = 1_000
+/** How long a call waits for shares: a file may be locked by other gateways in turn, a server that is away is not waited for. */
+const ANSWER_OF_FILE_MS = 5_000
+const ANSWER_OF_SERVER_MS = 2_000
 
 export interface InstancePorts {
   readonly ledger: Pick<Ledger, 'ask' | 'behind'>
@@ -131,6 +134,7 @@ export class Instance {
     const exchange = new ShareExchange({
       holder: new ShareHolder({ instance: this.#id, leaseMs: this.#leaseMs }, this.#joinedTickMs),
       clock,
+      answerWithinMs: this.#leaseMs === undefined ? ANSWER_OF_FILE_MS : ANSWER_OF_SERVER_MS,
       isReachable: () => !ledger.behind,
       send: message => ledger.ask({ query: 'share', message }),
     })

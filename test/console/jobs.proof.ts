@@ -74,13 +74,14 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByRole('button', { name: 'Close' }).click()
     expect(await page.content()).not.toContain(secret)
 
+    await open(tab, '/calls')
     const answer = await fetch(`${served.gatewayUrl}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'own-chat', messages: [{ role: 'user', content: 'Hello!' }] }),
     })
     expect(answer.status, await answer.text()).toBe(200)
-    await open(tab, '/calls')
+    // It comes by itself.
     await page.getByRole('cell', { name: 'own-key' }).first().waitFor()
     expect(tab.faults).toEqual([])
   })

@@ -10,6 +10,8 @@ export interface Seen {
   readonly whole: boolean
   /** What the system said where there is no head, such as `ECONNREFUSED`. */
   readonly fault?: string | undefined
+  /** The connection had served another call before. */
+  readonly isReused: boolean
 }
 
 export interface CallOptions {
@@ -39,6 +41,7 @@ export function call(url: string, options: CallOptions): Promise<Seen> {
         body: text,
         whole,
         fault,
+        isReused: req.reusedSocket,
       })
     }
     const req = request(url + path, {

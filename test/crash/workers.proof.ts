@@ -25,7 +25,7 @@ import {
   scene,
   USAGE,
 } from './scene.ts'
-import { numberedBody, readBooks } from './served.ts'
+import { numberedBody, numberIn, readBooks } from './served.ts'
 
 const RESTARTS = Number(process.env['GW_RESTARTS'] ?? 4)
 const WORKERS = 2
@@ -162,8 +162,11 @@ async function load(workers = WORKERS, start = startWorkers) {
   const made = await scene()
   const { dir, upstream, path } = made
   const random = seeded(SEED)
+  const reached = new Set<number>()
   upstream.answer(async exchange => {
-    const { stream } = exchange.request.json() as { stream: boolean }
+    const body = exchange.request.json() as { stream: boolean; max_tokens: number }
+    const { stream } = body
+    reached.add(numberIn(body))
     const moment = () => pause(random() < 0.1 ? 1_500 : random() * 20)
     const answer = stream
       ? sse([EVENTS[0], moment(), EVENTS[1], EVENTS[2]])
@@ -184,7 +187,11 @@ async function load(workers = WORKERS, start = startWorkers) {
       const stream = number % 2 === 0
       const agent = number % 3 === 0 ? fresh : kept
       const body = numberedBody(number, { path: PATH, model: 'm', stream })
-      const seen = await call(url, { agent, path: PATH, body, secret: SECRET })
+      const send = () => call(url, { agent, path: PATH, body, secret: SECRET })
+      let seen = await send()
+      // A kept connection may end while a request is on its way to it: that call is not served, and may be sent again
+      // (RFC 9112 §9.3.1), which SDKs do.
+      if (seen.fault === 'ECONNRESET' && seen.isReused && !reached.has(number)) seen = await send()
       if (isComplete(seen, stream)) completed.push(seen.requestId ?? '')
       else failed.push({ number, ...seen })
     }

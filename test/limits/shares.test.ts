@@ -116,7 +116,9 @@ test('a balance that a debit lowered before shares were used: what the store rej
   const [covered, rejected] = [scene.admit(40n), scene.admit(40n)]
   const holder = new ShareHolder({ instance: 'i', leaseMs: undefined }, 0)
   const send = () => Promise.reject(new Error('no grantor'))
-  const declared = limiter.share(new ShareExchange({ holder, clock, isReachable: () => true, send }))
+  const declared = limiter.share(
+    new ShareExchange({ holder, clock, answerWithinMs: 2_000, isReachable: () => true, send }),
+  )
   expect(declared).toMatchObject([{ scope: { owner: 'tenant acme', limit: 'balance' }, amount: 80n }])
   // Elsewhere 50 were debited: the first hold is covered, the second one is not.
   rejected.uncovered(new BalanceShort({ balanceNano: 50n, heldNano: 40n }))

@@ -4,8 +4,6 @@ import type { ShareMessage, ShareReply } from '../../schema/shares.ts'
 import type { Part } from './limit-shares.ts'
 import type { ShareHolder } from './share-holder.ts'
 
-/** How long a call waits for the grantor. */
-const ANSWER_WITHIN_MS = 2_000
 /** How soon the other gateways have returned what they do not use, and how often a call waits for one that is late. */
 const RETURNED_WITHIN_MS = 150
 const MAX_WAITS = 3
@@ -25,6 +23,8 @@ export class ShareShort extends Error {
 export interface ShareExchangePorts {
   readonly holder: ShareHolder
   readonly clock: Clock
+  /** How long a call waits for an answer. */
+  readonly answerWithinMs: number
   /** False: it would not answer now, and calls do not wait for it. */
   readonly isReachable: () => boolean
   /** Resolves with the reply of the grantor. */
@@ -39,16 +39,18 @@ export class ShareExchange {
   readonly holder: ShareHolder
   readonly #clock: Clock
   readonly #send: ShareExchangePorts['send']
+  readonly #answerWithinMs: number
   readonly #isReachable: ShareExchangePorts['isReachable']
   #running: Promise<void> | undefined
   /** The message is not made yet: calls of the same turn share it. */
   #isCollecting = false
   #next: Promise<void> | undefined
 
-  constructor({ holder, clock, isReachable, send }: ShareExchangePorts) {
+  constructor({ holder, clock, answerWithinMs, isReachable, send }: ShareExchangePorts) {
     this.holder = holder
     this.#clock = clock
     this.#send = send
+    this.#answerWithinMs = answerWithinMs
     this.#isReachable = isReachable
   }
 
@@ -126,7 +128,7 @@ export class ShareExchange {
     for (const { share, units } of parts) share.need(units)
     const exchanged = this.exchange()
     const late = new Promise<never>((_resolve, reject) => {
-      const timer = this.#clock.after(ANSWER_WITHIN_MS, () => reject(notGranted()))
+      const timer = this.#clock.after(this.#answerWithinMs, () => reject(notGranted()))
       const cancel = () => timer.cancel()
       exchanged.then(cancel, cancel)
     })
