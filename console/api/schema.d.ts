@@ -1292,7 +1292,7 @@ export interface components {
             /** @enum {string} */
             path: "/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens";
             rejection?: {
-                check: components["schemas"]["check_name"];
+                check?: components["schemas"]["check_name"];
                 code: string;
                 hint?: string;
                 message: string;
@@ -1467,7 +1467,7 @@ export interface components {
                 /** @enum {string} */
                 path: "/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens";
                 rejection?: {
-                    check: components["schemas"]["check_name"];
+                    check?: components["schemas"]["check_name"];
                     code: string;
                     hint?: string;
                     message: string;
@@ -1483,7 +1483,7 @@ export interface components {
                 /** @enum {string} */
                 path: "/v1/chat/completions" | "/v1/completions" | "/v1/responses" | "/v1/responses/compact" | "/v1/responses/input_tokens" | "/v1/embeddings" | "/v1/rerank" | "/v1/images/generations" | "/v1/audio/speech" | "/v1/images/edits" | "/v1/audio/transcriptions" | "/v1/audio/translations" | "/v1/moderations" | "/v1/messages" | "/v1/messages/count_tokens";
                 rejection?: {
-                    check: components["schemas"]["check_name"];
+                    check?: components["schemas"]["check_name"];
                     code: string;
                     hint?: string;
                     message: string;

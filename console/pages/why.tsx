@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { useConsole } from '../api/context.ts'
+import { useConsole, useSession } from '../api/context.ts'
 import { DecisionView } from '../ui/decision.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
@@ -13,6 +13,7 @@ export function Why() {
   const [model, setModel] = useState(asked.model)
   const keys = useInfiniteQuery(queries.keys())
   const models = useInfiniteQuery(queries.models())
+  const isAdmin = useSession().user.role === 'admin'
   return (
     <>
       <PageHead title="Why">Would this call be served now, and if not, why? No call is made.</PageHead>
@@ -39,10 +40,14 @@ export function Why() {
           ))}
         </datalist>
       </form>
-      {asked.key !== '' || asked.model !== '' ? (
+      {asked.key !== '' || (isAdmin && asked.model !== '') ? (
         <Decision asked={asked} />
       ) : (
-        <Empty>Choose a key, a model, or both. One alone shows the verdict about all of the other.</Empty>
+        <Empty>
+          {isAdmin
+            ? 'Choose a key, a model, or both. One alone shows the verdict about all of the other.'
+            : 'Choose a key, and a model. A key alone shows the verdict about all models that it sees.'}
+        </Empty>
       )}
     </>
   )

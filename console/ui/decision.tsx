@@ -1,4 +1,5 @@
 import type { Shapes } from '../api/client.ts'
+import { useSession } from '../api/context.ts'
 import { State, type Tone } from './badges.tsx'
 import { money, percent } from './format.ts'
 import { Empty, Facts, Prose, Section } from './page.tsx'
@@ -18,6 +19,7 @@ export function DecisionView({
 }: {
   readonly explanation: Shapes['explanation']
 }) {
+  const isAdmin = useSession().user.role === 'admin'
   const all =
     models?.map(({ model, ...short }) => ({ name: model, ...short })) ??
     keys?.map(({ key, ...short }) => ({ name: key, ...short }))
@@ -26,12 +28,12 @@ export function DecisionView({
   return (
     <>
       <Verdict decision={decision} />
-      <Section title="Checks" note="in their order">
+      <Section title={isAdmin ? 'Checks' : 'Limits'} note="in their order">
         <Table
-          label="Checks of the call"
+          label={isAdmin ? 'Checks of the call' : 'Limits of the call'}
           rows={decision.checks}
           keyOf={({ check }) => check}
-          empty="No check."
+          empty={isAdmin ? 'No check.' : 'No limit of the key or the account has a say in this call.'}
           columns={[
             { head: 'Check', cell: ({ check }) => check.replaceAll('_', ' ') },
             { head: 'Verdict', cell: ({ verdict }) => <State state={verdict} tone={TONES[verdict]} /> },

@@ -237,7 +237,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   get_status: nothing,
   get_pulse: nothing,
   watch_events: async () => ({ query: { limit: '1' } }),
-  explain: async () => ({ query: { model: 'chat' } }),
+  explain: async (_, tenant) => ({ query: { key: `${tenant}/app`, model: 'chat' } }),
   explain_secret: async () => ({ body: { secret: 'nobody’s secret' } }),
   list_audit: nothing,
 }

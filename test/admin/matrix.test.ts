@@ -29,6 +29,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'issue_key',
   'rotate_key',
   'disable_key',
+  'explain',
   'revoke_key',
   'call_playground',
   'get_usage',
@@ -66,6 +67,8 @@ function expected(id: OperationId, actor: Actor, object: TenantName): number {
   if (scope !== 'own' || HOMES[actor] === object) return answer.status
   // A new key has no name yet that would be hidden: it names its tenant.
   if (id === 'create_key') return 422
+  // Its key is in the query.
+  if (id === 'explain') return 404
   return params === undefined ? answer.status : 404
 }
 
@@ -79,7 +82,7 @@ const CODES: Readonly<Record<number, string>> = {
 /** Whether it is about one tenant's things or another's. */
 function hasObject(id: OperationId): boolean {
   const { params, query } = operation(id)
-  return params !== undefined || query?.shape['tenant'] !== undefined
+  return id === 'explain' || params !== undefined || query?.shape['tenant'] !== undefined
 }
 
 const world = await matrixWorld(afterAll)

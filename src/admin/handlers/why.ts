@@ -1,5 +1,6 @@
 import { ApiError } from '../../base/catalogue/api.ts'
 import { explainCall } from '../../services/why/ask.ts'
+import { explainToTenant } from '../../services/why/for-tenants.ts'
 import type { HandlersOf } from '../call.ts'
 import type { UseCasePorts } from '../ports.ts'
 
@@ -15,6 +16,17 @@ export function whyHandlers({ explainHere }: Pick<UseCasePorts, 'explainHere'>):
       if (key === undefined && model === undefined) {
         const detail = 'a key, a model, or both'
         throw new ApiError('invalid_request', `Name ${detail}.`, { errors: [{ parameter: 'key', detail }] })
+      }
+      const { tenant } = context.actor
+      if (tenant !== undefined) {
+        if (key === undefined) {
+          const detail = 'a key of your own'
+          throw new ApiError('invalid_request', `Name ${detail}.`, {
+            errors: [{ parameter: 'key', detail }],
+          })
+        }
+        const question = { key, model, path, inputTokens, maxTokens }
+        return { body: await explainToTenant(context, tenant, question, explainHere) }
       }
       const question = { key, model, path, inputTokens, maxTokens }
       return { body: await explainCall(context, question, explainHere) }

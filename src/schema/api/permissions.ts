@@ -111,7 +111,7 @@ export const PERMISSIONS = {
   get_status: ADMIN,
   get_pulse: ADMIN,
   watch_events: ALL_ROLES,
-  explain: ADMIN,
+  explain: ALL_ROLES,
   explain_secret: ADMIN,
   list_audit: ADMIN,
 } as const satisfies Readonly<Record<OperationId, Permission>>

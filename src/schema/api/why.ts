@@ -45,6 +45,8 @@ const rejection = {
   hint: z.string().optional().describe('How to fix it.'),
 } as const
 
+const rejectedBy = check.optional().describe('Absent for tenants, like the hint.')
+
 const usage = z
   .strictObject({
     unit: z.enum(['requests', 'tokens', 'money']),
@@ -122,7 +124,7 @@ const decision = z
     path: z.enum(CALL_PATHS),
     visible: z.boolean().describe('`GET /v1/models` shows the model to this key.'),
     rejection: z
-      .strictObject({ check, ...rejection })
+      .strictObject({ check: rejectedBy, ...rejection })
       .optional()
       .describe('The error, if the call would be rejected.'),
     estimate: z
@@ -133,8 +135,12 @@ const decision = z
       })
       .optional()
       .describe('The amount to reserve. Absent if the call costs nothing, or the model is unknown.'),
-    checks: z.array(step).describe('In order; the first rejection answers the call.'),
-    candidates: z.array(candidate).describe('By tier; largest share first.'),
+    checks: z
+      .array(step)
+      .describe(
+        'In order; the first rejection answers the call. For tenants limits alone, of models that the key sees.',
+      ),
+    candidates: z.array(candidate).describe('By tier; largest share first. None for tenants.'),
   })
   .meta({ id: 'decision', description: 'The decision on a call, check by check.' })
 
@@ -142,7 +148,7 @@ const shortDecision = {
   visible: z.boolean().describe('`GET /v1/models` shows the model to the key.'),
   served: z.boolean(),
   path: z.enum(CALL_PATHS).describe('The path of the query, or the first path that serves the model.'),
-  rejection: z.strictObject({ check, ...rejection }).optional(),
+  rejection: z.strictObject({ check: rejectedBy, ...rejection }).optional(),
 } as const
 
 const explanation = z
@@ -197,7 +203,7 @@ export const whyOperations = {
     tag: 'why',
     summary: 'Why a call would be served or rejected',
     description:
-      'Runs the checks of the gateway without a call: nothing is sent, counted or reserved. With a key and a model: each check. With a key alone: every publication. With a model alone: every key.',
+      'Runs the checks of the gateway without a call: nothing is sent, counted or reserved. With a key and a model: each check. With a key alone: every publication. With a model alone: every key. Tenants name a key of their own; they get the answer that the call would get, and the limits of the key and the tenant.',
     query,
     answer: { status: 200, description: 'The decision on the call.', schema: explanation },
     errors: ['not_found'],
