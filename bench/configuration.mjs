@@ -57,8 +57,8 @@ export function writePrice(file, price) {
   writeFileSync(file, `version: 1\nset: prices\npublications:\n  priced: ${publication}\n`)
 }
 
-/** @param {number} index */
-function keyLine(index) {
+/** A key with limits that are never reached. @param {number} index */
+export function keyLine(index) {
   const digest = createHash('sha256').update(secretOf(index)).digest('hex')
   const limits = '{ rpm: 1000000000, tpm: 1000000000000, concurrency: 100000 }'
   return `  key-${index}: { kind: tenant, tenant: bench, limits: ${limits}, hash: "sha256:${digest}" }`

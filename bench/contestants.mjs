@@ -47,17 +47,20 @@ export const ADMIN_PASSWORD = 'correct horse battery'
  * @property {Client} otherClient
  * @property {readonly number[]} generators the processes of the upstream and the clients
  * @property {() => Promise<Contestant>} bareProxy
- * @property {(name: string, size: import('./configuration.mjs').Size, how?: 'whole' | 'unbooked' | 'starting', flags?: readonly string[]) => Promise<Gateway>} gateway
- *   of the same name: on the same store; `starting` resolves without waiting for it
+ * @property {(name: string, size: import('./configuration.mjs').Size | ((folder: string, upstreamPort: number) => void), how?: 'whole' | 'unbooked' | 'starting', flags?: readonly string[]) => Promise<Gateway>} gateway
+ *   of the same name: on the same store; `starting` resolves without waiting for it; a function writes its files
+ * @property {(count: number, gateway: Gateway, nodePort: number) => Promise<void>} nodes so many nodes with the label `pool=bench`, in a process of their own
+ * @property {() => Promise<number>} freePort
  * @property {() => void} close
  */
 
 /**
  * The upstream and the clients, ready, and the ways to put a contestant between them.
- * @param {{ pin: boolean }} options `pin` gives a contestant a core of its own
+ * @param {{ pin: boolean, engines?: number }} options `pin` gives a contestant a core of its own; `engines` is the number of
+ *   addresses that the upstream has beside its first
  * @returns {Promise<Stage>}
  */
-export async function openStage({ pin }) {
+export async function openStage({ pin, engines = 0 }) {
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const children = new Set()
   const folder = mkdtempSync(join(tmpdir(), 'gw-bench-'))
@@ -78,22 +81,22 @@ export async function openStage({ pin }) {
   const helper = (/** @type {string} */ file, /** @type {'contestant' | 'rest'} */ role) =>
     started(join(HERE, file), role, ['ignore', 'inherit', 'inherit', 'ipc'])
 
-  const upstream = helper('upstream.mjs', 'rest')
+  const upstream = helper(`upstream.mjs ${engines}`, 'rest')
   const { port: upstreamPort } = await told(upstream)
-  const clientOf = (/** @type {import('node:child_process').ChildProcess} */ child) =>
-    /** @type {Client} */ (
-      async order => {
-        child.send(order)
-        const result = await told(child)
-        if (result.fault !== undefined) throw new Error(result.fault)
-        return result
-      }
-    )
+  const ask = async (
+    /** @type {import('node:child_process').ChildProcess} */ child,
+    /** @type {import('node:child_process').Serializable} */ order,
+  ) => {
+    child.send(order)
+    const result = await told(child)
+    if (result.fault !== undefined) throw new Error(result.fault)
+    return result
+  }
 
   const [client, otherClient] = [helper('client.mjs', 'rest'), helper('client.mjs', 'rest')]
   return {
-    client: clientOf(client),
-    otherClient: clientOf(otherClient),
+    client: order => ask(client, order),
+    otherClient: order => ask(otherClient, order),
     generators: [upstream, client, otherClient].map(({ pid }) => pid ?? 0),
     async bareProxy() {
       const startedUs = nowUs()
@@ -117,12 +120,13 @@ export async function openStage({ pin }) {
       }
       if (!stores.has(name)) {
         stores.add(name)
-        writeConfiguration(join(folder, name), upstreamPort, size)
+        if (typeof size === 'function') size(join(folder, name), upstreamPort)
+        else writeConfiguration(join(folder, name), upstreamPort, size)
         await gw('apply', '-c', join(folder, name), '--yes', '--skip-probe', '--no-input')
       }
       const [port, control] = [await freePort(), await freePort()]
       // The log is written as in production, to a place that costs nothing.
-      const log = openSync('/dev/null', 'w')
+      const log = openSync(process.env['GW_BENCH_LOG'] ?? '/dev/null', 'w')
       const command =
         how === 'unbooked'
           ? `${join(HERE, '..', 'dist', 'bench', 'unbooked-gateway.js')} ${port} ${url}`
@@ -133,6 +137,21 @@ export async function openStage({ pin }) {
       const pid = server.pid ?? 0
       return { name, port, control, key: SECRET, pid, startedUs, gw, end: () => ended(server) }
     },
+    async nodes(count, gateway, nodePort) {
+      const hosts = helper('node-hosts.mjs', 'rest')
+      const token = await gateway.gw(
+        'nodes',
+        'token',
+        'gpu-*',
+        '--uses',
+        String(count),
+        '--label',
+        'pool=bench',
+      )
+      const server = `http://127.0.0.1:${nodePort}`
+      await ask(hosts, { server, token: token.trim(), count, enginePort: upstreamPort })
+    },
+    freePort,
     close() {
       for (const child of children) child.kill('SIGTERM')
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
