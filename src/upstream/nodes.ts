@@ -73,12 +73,13 @@ export function choosesNode({ labels, names, engine }: NodeChoice, node: Connect
  * Replaces each target on nodes by one for each of its nodes, which share its weight. A target without a connected node
  * remains as it is, with the obstacle `no_node`.
  *
- * The result for a target is kept until the nodes change: requests do not pay for it.
+ * The result is kept until the nodes change: requests do not pay for it.
  */
 export class NodeTargets {
   readonly nodes: NodeDirectory
   #version = -1
   #byTarget = new WeakMap<Target, readonly Target[]>()
+  #byList = new WeakMap<readonly Target[], readonly Target[]>()
 
   constructor(nodes: NodeDirectory) {
     this.nodes = nodes
@@ -86,12 +87,17 @@ export class NodeTargets {
 
   /** The same list if none of its targets is on nodes. */
   expand(targets: readonly Target[]): readonly Target[] {
-    if (!targets.some(isOnNodes)) return targets
     if (this.#version !== this.nodes.version) {
       this.#version = this.nodes.version
       this.#byTarget = new WeakMap()
+      this.#byList = new WeakMap()
     }
-    return targets.flatMap(target => (isOnNodes(target) ? this.#of(target) : target))
+    const known = this.#byList.get(targets)
+    if (known) return known
+    if (!targets.some(isOnNodes)) return targets
+    const expanded = targets.flatMap(target => (isOnNodes(target) ? this.#of(target) : target))
+    this.#byList.set(targets, expanded)
+    return expanded
   }
 
   #of(target: Target): readonly Target[] {

@@ -90,24 +90,34 @@ export function inspect(bound: readonly Target[], ports: CandidatePorts): readon
   const tier = states.flatMap(({ target, obstacle }) =>
     obstacle === undefined && target.priority === first?.target.priority ? target : [],
   )
+  const shares = sharesOf(tier, ports)
   return states.map(({ target, obstacle }) => ({
     target,
     health: ports.health.of(target.endpoint).report(),
     ...(obstacle && { obstacle }),
-    share: tier.includes(target) ? shareOf(target, tier, ports) : 0,
+    share: shares.get(target) ?? 0,
   }))
 }
 
-/** `Route` draws two targets by weight, possibly the same twice: sums the probability of the pairs that `target` wins. */
-function shareOf(target: Target, tier: readonly Target[], ports: CandidatePorts): number {
+/**
+ * `Route` draws two targets by weight, possibly the same twice. A target wins against all with at least its load if it is drawn
+ * first, and against those with more if it is drawn second.
+ */
+function sharesOf(tier: readonly Target[], ports: CandidatePorts): ReadonlyMap<Target, number> {
+  const loaded = tier.map(target => ({ target, load: loadOf(target, ports) })).sort((a, b) => b.load - a.load)
   const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
-  let pairs = 0
-  for (const one of tier) {
-    for (const other of tier) {
-      if (leastLoaded(one, other, ports) === target) pairs += one.weight * other.weight
-    }
+  const shares = new Map<Target, number>()
+  /** Weights of the targets with more load. */
+  let above = 0
+  for (let from = 0; from < loaded.length; ) {
+    const equal = loaded.slice(from).filter(({ load }) => load === loaded[from]?.load)
+    const weight = equal.reduce((weights, { target }) => weights + target.weight, 0)
+    for (const { target } of equal)
+      shares.set(target, (target.weight * (above + weight + above)) / (sum * sum))
+    above += weight
+    from += equal.length
   }
-  return pairs / (sum * sum)
+  return shares
 }
 
 /** The error when no endpoint is usable: cooling down, full, or unhealthy. */

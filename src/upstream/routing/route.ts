@@ -11,6 +11,8 @@ import type { EndpointState, FailureInfo } from './endpoint-state.ts'
 import type { HealthRegistry } from './health-registry.ts'
 
 const MAX_ATTEMPTS = 3
+/** From so many targets on two are drawn first, before all are looked at. */
+const MANY = 8
 
 export interface RoutePorts {
   readonly health: HealthRegistry
@@ -134,6 +136,8 @@ export class Route {
     const [only] = this.#bound
     if (this.#bound.length === 1 && only)
       return this.#isUsable(only) || this.#isUsable(only, true) ? only : undefined
+    const drawn = this.#draw()
+    if (drawn) return drawn
     let usable = this.#bound.filter(target => this.#isUsable(target))
     if (usable.length === 0) usable = this.#bound.filter(target => this.#isUsable(target, true))
     const [first] = usable
@@ -143,6 +147,23 @@ export class Route {
     const sum = tier.reduce((weights, { weight }) => weights + weight, 0)
     const one = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
     const other = pickWeighted(tier, sum * this.#ports.random.fraction()) ?? first
+    return leastLoaded(one, other, this.#ports)
+  }
+
+  /**
+   * As {@link #pick}, without looking at every target: undefined unless both drawn from the lowest tier are usable. A pair that
+   * is accepted so has the same distribution as one that is drawn from the usable targets.
+   */
+  #draw(): Target | undefined {
+    const bound = this.#bound
+    if (bound.length < MANY) return undefined
+    const priority = bound[0]?.priority
+    let sum = 0
+    let size = 0
+    for (; size < bound.length && bound[size]?.priority === priority; size++) sum += bound[size]?.weight ?? 0
+    const one = pickWeighted(bound, sum * this.#ports.random.fraction(), size)
+    const other = pickWeighted(bound, sum * this.#ports.random.fraction(), size)
+    if (!one || !other || !this.#isUsable(one) || !this.#isUsable(other)) return undefined
     return leastLoaded(one, other, this.#ports)
   }
 
@@ -171,11 +192,12 @@ function keeping(bound: readonly Target[], keeper: Keeper): readonly Target[] {
   )
 }
 
-/** The target at position `at` in the cumulative weights. */
-function pickWeighted(tier: readonly Target[], at: number): Target | undefined {
+/** The target at position `at` in the cumulative weights of the first `size`. */
+function pickWeighted(tier: readonly Target[], at: number, size = tier.length): Target | undefined {
   let rest = at
-  for (const target of tier) {
-    rest -= target.weight
+  for (let index = 0; index < size; index++) {
+    const target = tier[index]
+    rest -= target?.weight ?? 0
     if (rest < 0) return target
   }
   return undefined

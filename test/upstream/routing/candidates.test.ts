@@ -17,8 +17,10 @@ describe('a survey of candidates', () => {
       priority: fc.constantFrom(0, 0, 1),
       inFlight: fc.integer({ min: 0, max: 3 }),
     })
+    const few = fc.array(bound, { minLength: 1, maxLength: 4 })
+    const many = fc.array(bound, { minLength: 8, maxLength: 12 })
     await fc.assert(
-      fc.asyncProperty(fc.array(bound, { minLength: 1, maxLength: 4 }), async bindings => {
+      fc.asyncProperty(fc.oneof(few, many), async bindings => {
         const { publication, ports, stateOf } = await scene(bindings)
         for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).inFlight = inFlight
         const told = inspect(publication.targets.openai, ports)

@@ -7,6 +7,7 @@ import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts
 import { RetryBudget, Route } from '../../../src/upstream/routing/route.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
 import { pathOf } from '../../support/paths.ts'
+import { seeded } from '../../support/seeded.ts'
 import { testClock } from '../../support/test-clock.ts'
 
 interface Bound {
@@ -137,6 +138,23 @@ describe('the first endpoint', () => {
     first.leave()
     expect(nameOf(route())).toBe('e0')
     expect(route).toThrow(expect.objectContaining({ code: 'no_healthy_endpoint' }))
+  })
+
+  it('is a usable one among many, each as often as the others', async () => {
+    const random = seeded(7)
+    const bindings = Array.from({ length: 10 }, (_, index) => ({ enabled: index !== 3, maxConcurrency: 1 }))
+    const { route } = await scene(bindings, Array.from({ length: 20_000 }, random))
+    const first = route()
+    const served = new Map<string, number>()
+    for (let step = 0; step < 4_000; step++) {
+      const one = route()
+      served.set(nameOf(one), (served.get(nameOf(one)) ?? 0) + 1)
+      one.leave()
+    }
+    expect([...served.keys()]).not.toContain('e3')
+    expect([...served.keys()]).not.toContain(nameOf(first))
+    expect(served.size).toBe(8)
+    for (const count of served.values()) expect(Math.abs(count - 500)).toBeLessThan(100)
   })
 
   it('is none of another protocol: the error names the path that serves the model', async () => {
