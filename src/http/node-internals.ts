@@ -1,5 +1,5 @@
 import type { Server, ServerResponse } from 'node:http'
-import { Server as NetServer, type Socket } from 'node:net'
+import { Server as NetServer, Socket } from 'node:net'
 
 /**
  * All parts of Node below its documented interface that this gateway relies on. Tested on Node 22.22, 24 and 26
@@ -47,4 +47,51 @@ export function takeChunking(res: ServerResponse): boolean {
   const isChunked = res.chunkedEncoding
   res.chunkedEncoding = false
   return isChunked
+}
+
+/** Receives the bytes of a read. @param bytes Valid during the call only. */
+export type OnRead = (bytes: Buffer) => void
+
+interface Handle {
+  readonly useUserBuffer?: (buffer: Uint8Array) => void
+}
+
+/** As much as a socket of Node reads at once. */
+const READ_BYTES = 65_536
+
+/**
+ * Makes sockets that a server has accepted read into one buffer, as the option `onread` does for those of a client: a read
+ * costs no buffer of its own, and no stream. What was read before, and the end, still pass the stream.
+ */
+export class SharedReads {
+  readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  /** The symbols that `onread` sets. */
+  readonly #kBuffer: symbol | undefined
+  readonly #kCallback: symbol | undefined
+
+  constructor() {
+    const callback = (): boolean => true
+    const socket = new Socket({ onread: { buffer: this.#buffer, callback } })
+    for (const symbol of Object.getOwnPropertySymbols(socket)) {
+      const value: unknown = Reflect.get(socket, symbol)
+      if (value === this.#buffer) this.#kBuffer = symbol
+      if (value === callback) this.#kCallback = symbol
+    }
+    socket.destroy()
+  }
+
+  /** @returns false if this version of Node does it otherwise, or the stream is no socket: its reads pass the stream. */
+  take(socket: object, onRead: OnRead): boolean {
+    if (!(socket instanceof Socket) || !this.#kBuffer || !this.#kCallback) return false
+    const { _handle: handle } = socket as { readonly _handle?: Handle | null }
+    if (!handle?.useUserBuffer || Reflect.get(socket, this.#kBuffer)) return false
+    const buffer = this.#buffer
+    handle.useUserBuffer(buffer)
+    Reflect.set(socket, this.#kBuffer, buffer)
+    Reflect.set(socket, this.#kCallback, (length: number) => {
+      onRead(buffer.subarray(0, length))
+      return true
+    })
+    return true
+  }
 }

@@ -85,6 +85,12 @@ export interface ConnectionOptions {
   readonly windowBytes?: number
   readonly maxStreams?: number
   readonly maxUnreadBytes?: number
+  /**
+   * Lets the carrier read past its stream: calls back with bytes that are valid during the call only.
+   *
+   * @returns whether it does; bytes of the stream come first.
+   */
+  readonly takeReads?: (carrier: Duplex, onRead: (bytes: Buffer) => void) => boolean
 }
 
 /**
@@ -151,6 +157,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     })
     if (head && head.length > 0) carrier.unshift(head)
     carrier.on('data', (bytes: Buffer) => this.#read(bytes))
+    options.takeReads?.(carrier, bytes => this.#read(bytes))
   }
 
   /** Streams at this time. */

@@ -26,6 +26,7 @@ export const FRAME = {
 } as const
 
 const HEADER_BYTES = 8
+const MAX_LENGTH = 0xff_ffff
 export const MAX_DATA_BYTES = 16_384
 export const MAX_CONTROL_BYTES = 65_536
 /** Length of an engine's name in bytes. */
@@ -116,13 +117,20 @@ export class FrameReader {
   read(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length && !this.#stopped) {
+      if (this.#headerFill === 0 && bytes.length - at >= HEADER_BYTES) {
+        this.#headerFill = HEADER_BYTES
+        this.#begin(bytes, at)
+        at += HEADER_BYTES
+        if (this.#left === 0) this.#deliver(EMPTY)
+        continue
+      }
       if (this.#headerFill < HEADER_BYTES) {
         const size = Math.min(HEADER_BYTES - this.#headerFill, bytes.length - at)
         bytes.copy(this.#header, this.#headerFill, at, at + size)
         this.#headerFill += size
         at += size
         if (this.#headerFill < HEADER_BYTES) return
-        this.#begin()
+        this.#begin(this.#header, 0)
         if (this.#left === 0) this.#deliver(EMPTY)
         continue
       }
@@ -133,10 +141,10 @@ export class FrameReader {
     }
   }
 
-  #begin(): void {
-    const type = this.#header.readUInt8(0)
-    const length = this.#header.readUIntBE(1, 3)
-    const stream = this.#header.readUInt32BE(4)
+  #begin(header: Buffer, at: number): void {
+    const type = header.readUInt8(at)
+    const length = header.readUInt32BE(at) & MAX_LENGTH
+    const stream = header.readUInt32BE(at + 4)
     const shape = SHAPES.get(type)
     if (shape) {
       if (length < shape.min || length > shape.max) throw new ProtocolFault('a frame of invalid length')

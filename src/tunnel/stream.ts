@@ -57,7 +57,7 @@ export interface StreamOptions {
   /** Bytes that may be sent before the first CREDIT. */
   readonly sendWindow: number
   readonly receiveWindow: number
-  /** As of `net.Socket`: bytes pass the readable half by, into this buffer. */
+  /** As of `net.Socket`: bytes pass the readable half by. They are not copied into its buffer: the callback gets where they are. */
   readonly onread?: OnReadOpts | undefined
 }
 
@@ -75,8 +75,6 @@ export class TunnelStream extends Duplex {
   isInLine = false
   readonly #owner: StreamOwner
   readonly #onread: OnReadOpts | undefined
-  /** Of `onread`. */
-  readonly #buffer: Uint8Array = new Uint8Array(0)
   readonly #window: number
 
   readonly #queue = new ByteQueue()
@@ -106,10 +104,7 @@ export class TunnelStream extends Duplex {
     this.#credit = sendWindow
     this.#receivable = receiveWindow
     this.#window = receiveWindow
-    if (onread) {
-      this.#onread = onread
-      this.#buffer = typeof onread.buffer === 'function' ? onread.buffer() : onread.buffer
-    }
+    this.#onread = onread
     // Its user sees `close` too, and may have left already.
     this.on('error', () => undefined)
   }
@@ -266,13 +261,7 @@ export class TunnelStream extends Duplex {
     this.#uncredited += bytes.length
     this.#isPassing = true
     if (!this.#onread) this.#isWanted = this.push(isOwned ? bytes : Buffer.from(bytes))
-    else {
-      const buffer = this.#buffer
-      for (let at = 0; at < bytes.length && !this.destroyed; at += buffer.length) {
-        const size = bytes.copy(buffer, 0, at)
-        this.#isWanted = this.#onread.callback.call(this, size, buffer)
-      }
-    }
+    else this.#isWanted = this.#onread.callback.call(this, bytes.length, bytes)
     this.#isPassing = false
     if (this.#uncredited < this.#window / 2 || this.#isReceiveEnded || this.destroyed) return
     const bytesTaken = this.#uncredited

@@ -60,12 +60,16 @@ export class ConnectionReader {
     Object.assign(socket, { [kReader]: this })
   }
 
-  /** Connection options: sockets with these read into one buffer, and each passes its bytes to its reader. */
+  /**
+   * Connection options: sockets with these read into one buffer, and each passes its bytes to its reader. Streams of nodes pass
+   * bytes of a buffer of their own.
+   */
   static options(): OnReadOpts {
-    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+    const own = Buffer.allocUnsafeSlow(READ_BYTES)
     return {
-      buffer,
-      callback(this: ReadSocket, length: number): boolean {
+      buffer: own,
+      callback(this: ReadSocket, length: number, bytes: Uint8Array): boolean {
+        const buffer = bytes instanceof Buffer ? bytes : own
         const reader = this[kReader]
         return reader ? reader.#read(buffer, length) : this.push(copyOf(buffer, 0, length))
       },

@@ -1,13 +1,17 @@
+import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { expect, it, onTestFinished } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   allowHalfOpen,
   beforeDestroy,
   closeAfter,
+  SharedReads,
   stopAccepting,
   takeChunking,
 } from '../../src/http/node-internals.ts'
+import { carriers } from '../tunnel/pair.ts'
 
 type Answer = (res: ServerResponse) => void
 
@@ -100,4 +104,35 @@ it('a server that stops accepting keeps its idle connections', async () => {
   client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await received(client, () => text().slice(text().indexOf('one') + 3), 'one')
   expect(text().match(/200 OK/g)).toHaveLength(2)
+})
+
+describe.each(['tcp', 'tls'] as const)('reads of accepted sockets over %s', kind => {
+  it('come in order after what was read before, for each socket its own, and end', async () => {
+    const reads = new SharedReads()
+    const listener = await carriers(kind)
+    onTestFinished(() => listener.close())
+    const pairs = await Promise.all([listener.dial(), listener.dial()])
+    const seen = await Promise.all(
+      pairs.map(async ({ gateway, node }, index) => {
+        const pieces: string[] = []
+        let past = 0
+        gateway.unshift(Buffer.from('0'))
+        gateway.on('data', (bytes: Buffer) => pieces.push(bytes.toString()))
+        const isTaken = reads.take(gateway, bytes => {
+          past++
+          pieces.push(bytes.toString())
+        })
+        const text = `${index}`.repeat(200_000)
+        node.end(text)
+        await once(gateway, 'end')
+        gateway.destroy()
+        return { isTaken, past: past > 0, isWhole: pieces.join('') === `0${text}` }
+      }),
+    )
+    expect(seen).toEqual(pairs.map(() => ({ isTaken: true, past: true, isWhole: true })))
+  })
+})
+
+it('reads of what is no socket pass its stream', () => {
+  expect(new SharedReads().take(new PassThrough(), () => undefined)).toBe(false)
 })

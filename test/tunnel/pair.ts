@@ -5,6 +5,7 @@ import { connect as connectTls, createServer as createTlsServer } from 'node:tls
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/random.ts'
+import { SharedReads } from '../../src/http/node-internals.ts'
 import {
   type CloseReason,
   type ConnectionHandler,
@@ -15,6 +16,8 @@ import type { ControlMessage } from '../../src/tunnel/control.ts'
 import { join } from '../../src/tunnel/join.ts'
 import { WebSocketCarrier } from '../../src/tunnel/websocket.ts'
 import { certificate } from '../support/certificate.ts'
+
+const reads = new SharedReads()
 
 /** One end of a connection, with what happened to it. */
 export interface End {
@@ -37,6 +40,10 @@ export function endOf(
   const connection = new TunnelConnection(carrier, {
     clock: systemClock,
     version: 'test',
+    // As a gateway of its own does.
+    ...(options.side === 'gateway' && {
+      takeReads: (socket: Duplex, onRead: (bytes: Buffer) => void) => reads.take(socket, onRead),
+    }),
     ...options,
     handler: {
       onHello: () => hello.resolve(),

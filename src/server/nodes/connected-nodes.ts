@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { newNodeCredential } from '../../base/node-secrets.ts'
 import type { Random } from '../../base/random.ts'
+import { SharedReads } from '../../http/node-internals.ts'
 import type { NodeFigures } from '../../metering/metrics/state.ts'
 import type { Snapshot } from '../../snapshot/types.ts'
 import type { NodeConnection, NodeIdentity, NodeState, ServingNodes } from '../../store/nodes/types.ts'
@@ -92,6 +93,7 @@ export class ConnectedNodes implements NodeDirectory {
   #reporting: Promise<void> | undefined
   #reportedAtMs = Number.NEGATIVE_INFINITY
   #isClosed = false
+  readonly #reads = new SharedReads()
 
   constructor(ports: ConnectedNodesPorts) {
     this.#ports = ports
@@ -184,6 +186,7 @@ export class ConnectedNodes implements NodeDirectory {
         side: 'gateway',
         clock,
         version,
+        takeReads: (socket, onRead) => this.#reads.take(socket, onRead),
         handler: {
           onHello: hello => this.#hello(live, hello),
           onControl: message => this.#control(live, message),
