@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { checkEngine, followEngine, loadOf } from '../../src/agent/engine.ts'
 import { discoverEngines, engineAddress } from '../../src/agent/engine-addresses.ts'
@@ -15,6 +17,10 @@ interface Engine {
 
 const list = (id: string, owner: string, more: object = {}) =>
   JSON.stringify({ object: 'list', data: [{ id, object: 'model', created: 1, owned_by: owner, ...more }] })
+
+/** Of `llama-server` 0.5.0-dev (0c1e570). */
+const recorded = (name: string): string =>
+  readFileSync(join(import.meta.dirname, 'recorded/llama.cpp-0.5.0', name), 'utf8')
 
 const ENGINES: Record<string, Engine> = {
   vLLM: {
@@ -66,6 +72,15 @@ vllm:num_requests_waiting_by_reason{reason="capacity"} 9.0
         '# TYPE llamacpp:requests_processing gauge\nllamacpp:requests_processing 4\n# TYPE llamacpp:requests_deferred gauge\nllamacpp:requests_deferred 46\n',
     },
     load: { running: 4, waiting: 46 },
+  },
+  'llama.cpp, as recorded': {
+    kind: 'llama.cpp',
+    models: ['tiny-random'],
+    pages: {
+      '/v1/models': recorded('models.http').split('\r\n\r\n', 2)[1] ?? '',
+      '/metrics': recorded('metrics.txt'),
+    },
+    load: { running: 4, waiting: 8 },
   },
   TGI: {
     kind: 'tgi',
