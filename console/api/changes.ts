@@ -15,6 +15,8 @@ export interface Change {
   readonly fields?: Fields
   /** The revision of the resource that the change is based on. */
   readonly version?: number
+  /** Of a new publication: the endpoint that it is bound to at once. */
+  readonly bindTo?: string
 }
 
 /** The key of a mutation that deletes a resource. Meanwhile nobody asks for what may be gone. */
@@ -42,7 +44,7 @@ export function previewOf(
 }
 
 /** Makes a change over the operation of its kind. The path and the body follow from the kind. */
-export async function makeChange(api: Api, change: Change): Promise<void> {
+async function makeChange(api: Api, change: Change): Promise<void> {
   const { kind, name, action, fields, version } = change
   if (action === 'create') {
     const identity = kind === 'binding' ? namesOf(name) : { name }
@@ -54,6 +56,18 @@ export async function makeChange(api: Api, change: Change): Promise<void> {
   const path = kind === 'binding' ? `${LISTS.binding}/{publication}/{endpoint}` : `${LISTS[kind]}/{name}`
   if (action === 'update') await api.PATCH(path as '/api/v1/keys/{name}', { params, body: fields as never })
   else await api.DELETE(path as '/api/v1/keys/{name}', { params })
+}
+
+/** Publishes a model and binds it. A second attempt goes on where the first one failed: with the binding. */
+export function publisher(api: Api): (change: Change) => Promise<void> {
+  let published: string | undefined
+  return async change => {
+    const { bindTo, ...publication } = change
+    if (published !== change.name) await makeChange(api, publication)
+    published = change.name
+    const binding = `${change.name} ${bindTo}`
+    if (bindTo !== undefined) await makeChange(api, { action: 'create', kind: 'binding', name: binding })
+  }
 }
 
 function namesOf(binding: string): { readonly publication: string; readonly endpoint: string } {

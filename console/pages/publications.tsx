@@ -24,6 +24,7 @@ export function Publications() {
     }),
   )
   const bindings = useInfiniteQuery(queries.bindings({}))
+  const endpoints = useInfiniteQuery({ ...queries.endpoints(), enabled: filters.new === 'yes' })
   const { data: pulse } = useQuery(queries.pulse())
   const rates = new Map(pulse?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
   const bound = (name: string) => bindings.data?.filter(({ publication }) => publication === name).length
@@ -85,6 +86,7 @@ export function Publications() {
           title="New model"
           fields={publicationFields(false)}
           preset={{ status: 'listed' }}
+          endpoints={endpoints.data?.map(({ name }) => name) ?? []}
           onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/publications/$name', params: { name } })}
         />

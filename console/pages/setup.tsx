@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
+import { publisher } from '../api/changes.ts'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole } from '../api/context.ts'
 import { type PlaygroundCall, useRun } from '../api/playground.ts'
@@ -327,19 +328,13 @@ function ModelStep({ endpoint, go }: { readonly endpoint: string; readonly go: G
   const [name, setName] = useState<string>()
   const [input, setInput] = useState('')
   const [output, setOutput] = useState('')
-  // A second attempt goes on where the first one failed.
-  const [published, setPublished] = useState<string>()
+  const [publish] = useState(() => publisher(api))
   const shownName = name ?? upstream?.served_model ?? ''
   const creating = useMutation({
-    mutationFn: async () => {
+    mutationFn: () => {
       const price = { ...(input !== '' && { input }), ...(output !== '' && { output }) }
-      if (published !== shownName) {
-        await api.POST('/api/v1/publications', {
-          body: { name: shownName, ...(Object.keys(price).length > 0 && { price }) } as never,
-        })
-        setPublished(shownName)
-      }
-      await api.POST('/api/v1/bindings', { body: { publication: shownName, endpoint } as never })
+      const fields = Object.keys(price).length > 0 ? { price } : {}
+      return publish({ action: 'create', kind: 'publication', name: shownName, fields, bindTo: endpoint })
     },
     onSuccess: async () => {
       await client.invalidateQueries()

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { type Change, deletionOf, makeChange, previewOf } from '../api/changes.ts'
+import { type Change, deletionOf, previewOf, publisher } from '../api/changes.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from './dialog.tsx'
 import { Facts, Failure, Loaded } from './page.tsx'
@@ -32,6 +32,7 @@ export function ChangeDialog({
   // The users of a tenant change only their own keys, which has no effect on others.
   const hasPreview = useSession().can('preview_change')
   const client = useQueryClient()
+  const [make] = useState(() => publisher(api))
   const preview = useQuery({
     queryKey: ['preview', change.kind, change.name, change.action, change.fields],
     queryFn: () => previewOf(api, change),
@@ -41,7 +42,7 @@ export function ChangeDialog({
   })
   const saving = useMutation({
     ...(change.action === 'delete' && { mutationKey: deletionOf(change.name) }),
-    mutationFn: () => makeChange(api, change),
+    mutationFn: () => make(change),
     onSuccess: async () => {
       const isGone = (name: unknown) => change.action === 'delete' && name === change.name
       // Its page is left first: an event about the change would let it ask for what is gone.
@@ -86,6 +87,11 @@ export function ChangeDialog({
       }
     >
       {saving.error && <Failure error={saving.error} />}
+      {change.bindTo !== undefined && (
+        <p>
+          It is bound to the endpoint <strong>{change.bindTo}</strong> as soon as it is created.
+        </p>
+      )}
       {!hasPreview && <FieldsView change={change} />}
       {hasPreview && (
         <Loaded query={preview}>

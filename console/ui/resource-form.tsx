@@ -45,6 +45,7 @@ export function ResourceForm({
   resource,
   preset = {},
   namePrefix = '',
+  endpoints,
   onClose,
   onDone,
 }: {
@@ -58,6 +59,8 @@ export function ResourceForm({
   readonly preset?: Fields
   /** What the name of a new one starts with. */
   readonly namePrefix?: string
+  /** Of a new publication: what it may be bound to at once. */
+  readonly endpoints?: readonly string[]
   readonly onClose: () => void
   readonly onDone?: (name: string) => void
 }) {
@@ -68,12 +71,14 @@ export function ResourceForm({
   const [entered, setValues] = useState(initial)
   // What only another variant has goes away.
   const values = Object.fromEntries(fields.map(({ path }) => [path, entered[path] ?? '']))
+  const [endpoint, bindTo] = useState('')
   const [change, setChange] = useState<Change>()
   const [hasRare, setRare] = useState(false)
   const submit = () => {
     if (!resource) {
       const made = patchFrom(allFields, {}, values, {})
-      setChange({ action: 'create', kind, name, fields: { ...preset, ...made } })
+      const binding = endpoint !== '' && { bindTo: endpoint }
+      setChange({ action: 'create', kind, name, fields: { ...preset, ...made }, ...binding })
       return
     }
     const patch = patchFrom(allFields, initial, values, resource)
@@ -115,6 +120,18 @@ export function ResourceForm({
               value={variant ?? ''}
               options={variants.options}
               onChange={setVariant}
+            />
+          )}
+          {endpoints && (
+            <ChoiceField
+              label="Endpoint"
+              value={endpoint}
+              options={['', ...endpoints].map(value => ({
+                value,
+                label: value === '' ? 'bind it later' : value,
+              }))}
+              onChange={bindTo}
+              hint="That serves it."
             />
           )}
           {shown.map(field => (

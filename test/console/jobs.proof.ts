@@ -51,11 +51,9 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('own-chat')
     await page.getByLabel('Price: input').fill('1')
     await page.getByLabel('Price: output').fill('2')
-    await save('Create')
-    await page.getByRole('heading', { level: 1, name: 'own-chat' }).waitFor()
-    await page.getByRole('button', { name: 'Bind an endpoint' }).click()
     await page.getByRole('dialog').getByLabel('Endpoint').selectOption('own')
     await save('Create')
+    await page.getByRole('heading', { level: 1, name: 'own-chat' }).waitFor()
     await page.getByRole('link', { name: 'own', exact: true }).waitFor()
 
     await open(tab, '/keys')
@@ -179,6 +177,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
       'Models',
       'API Keys',
       'Playground',
+      'Why',
       'Calls',
       'Usage and cost',
       'Wallet',
