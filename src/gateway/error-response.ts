@@ -93,7 +93,8 @@ export function idHeaders(protocol: Protocol, requestId: string): Record<string,
 
 function retryHeaders(error: GwError, entry: WireError): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (error.retryAfterMs !== undefined) headers['retry-after'] = String(retryAfterSeconds(error.retryAfterMs))
+  const waitMs = error.retryAfterMs ?? entry.retryAfterMs
+  if (waitMs !== undefined) headers['retry-after'] = String(retryAfterSeconds(waitMs))
   if (entry.shouldRetry !== undefined) headers['x-should-retry'] = String(entry.shouldRetry)
   return headers
 }

@@ -48,7 +48,9 @@ describe('a hold', () => {
     gateway.ledger.beforeOpen = () =>
       Promise.reject(new GwError('unavailable', undefined, { reason: 'disk full' }))
     const unavailable = { status: 503, code: 'unavailable', type: 'server_error' }
-    await expectOpenaiError(await call(CHAT, {}), unavailable)
+    const answer = await call(CHAT, {})
+    expect(answer.headers.get('retry-after')).toBe('1')
+    await expectOpenaiError(answer, unavailable)
     await expectAnthropicError(await call(MESSAGES, {}), { status: 503, type: 'overloaded_error' })
     await gateway.nextLogged()
     await gateway.nextLogged()

@@ -17,6 +17,8 @@ export interface WireError {
    * Absent: the rule is right.
    */
   readonly shouldRetry?: boolean
+  /** `retry-after` of an error that knows no better time. */
+  readonly retryAfterMs?: number
   /** What happened, for the docs and for errors without a more specific message. */
   readonly title: string
   /** What the client can do about it. */
@@ -243,6 +245,7 @@ export const WIRE_ERRORS = {
   },
   unavailable: {
     ...away,
+    retryAfterMs: 1_000,
     title: 'The gateway is starting, shutting down, or cannot reach its store.',
     hint: 'Retry after the time in `retry-after`.',
   },
