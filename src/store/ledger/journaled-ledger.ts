@@ -1,14 +1,10 @@
 import type { Worker } from 'node:worker_threads'
-import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import {
   BalanceShort,
   type CallRecord,
   type Hold,
   type HoldEnd,
-  type KeySums,
-  type KeySumsQuery,
-  type RejectedCall,
   type StoredResponse,
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
@@ -17,12 +13,9 @@ import type { InstanceAnswers, InstanceQuery } from '../shares/instance-queries.
 import { describeFault, describeRow } from './alarms.ts'
 import type { Lease } from './lease.ts'
 import type { Answers, LedgerQuery, Post, Question, Report, Row } from './messages.ts'
-import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from './recovery.ts'
-import { RejectedSample } from './rejected-calls.ts'
-import type { Adjustments, Balances, Ledger, LedgerEvents } from './types.ts'
+import { ThreadedLedger, unavailable } from './threaded-ledger.ts'
+import type { LedgerEvents } from './types.ts'
 
-const CLOSE_WITHIN_MS = 10_000
-const REJECTED_EVERY_MS = 1_000
 /** Rows are folded into the store so often while calls come, in batches that cost less than each row alone. */
 const FOLD_EVERY_MS = 100
 /** After a pause, a row is folded sooner: readers of the store see a single call almost at once. */
@@ -54,13 +47,12 @@ interface Pending {
  * The main thread's side of the ledger: rows go to the journal; the writer's thread reads them there and folds them into
  * the store. Queries, and prepaid holds, go to the writer, which has folded all earlier rows when it answers.
  */
-export class JournaledLedger implements Ledger {
+export class JournaledLedger extends ThreadedLedger {
   readonly #worker: Worker
   readonly #journal: Journal
   readonly #lease: Lease
   readonly #options: JournaledLedgerOptions
   readonly #exited: Promise<void>
-  readonly #recovery: RecoveryPorts
 
   readonly #pending = new Map<number, Pending>()
   #questions: Question[] = []
@@ -74,26 +66,19 @@ export class JournaledLedger implements Ledger {
   #inProblem = false
   #isStalled = false
   #ended = false
-  #closing: Promise<number> | undefined
   #droppedLogs = 0
   /** The store knows of this gateway, until it leaves. */
   #hasJoined = false
   #hasOthers = false
-  readonly #rejected = new RejectedSample()
-  #rejectedTimer: Timer | undefined
 
   constructor(worker: Worker, journal: Journal, lease: Lease, options: JournaledLedgerOptions) {
+    super(options)
     this.#worker = worker
     this.#journal = journal
     this.#lease = lease
     this.#options = options
     this.#lastRow = journal.writtenRow
     this.#foldedRow = this.#lastRow
-    this.#recovery = {
-      query: query => this.#query(query),
-      end: end => this.end(end),
-      log: record => this.log(record),
-    }
     worker.on('message', (report: Report) => this.#onReport(report))
     worker.on('error', error => this.#onDeath(error))
     this.#exited = new Promise(resolve => {
@@ -133,7 +118,7 @@ export class JournaledLedger implements Ledger {
       return row
     } catch {
       // Its row may be written once the disk works again.
-      this.#release(hold)
+      this.release(hold)
       throw unavailable('the ledger could not be written')
     }
   }
@@ -141,7 +126,7 @@ export class JournaledLedger implements Ledger {
   /** The balance and the debits of all processes are known only in the store. */
   async #openPrepaid(hold: Hold): Promise<number> {
     if (this.behind) throw unavailable('the ledger cannot be written')
-    const fault = await this.#query({ query: 'hold', hold })
+    const fault = await this.query({ query: 'hold', hold })
     if (fault === undefined) return 0
     if (typeof fault === 'object') throw new BalanceShort(fault)
     const message = `${describeRow(['hold', hold])}: ${describeFault(fault)}`
@@ -193,81 +178,24 @@ export class JournaledLedger implements Ledger {
     })
   }
 
-  logRejected(call: RejectedCall): void {
-    if (!this.healthy || this.#closing) return
-    this.#rejected.add(call)
-    this.#rejectedTimer ??= this.#options.clock.after(REJECTED_EVERY_MS, () => this.#postRejected())
-  }
-
-  #postRejected(): void {
-    this.#rejectedTimer?.cancel()
-    this.#rejectedTimer = undefined
-    const calls = this.#rejected.take()
-    if (calls.length === 0 || !this.healthy) return
-    // It fails only if the thread ends, which `onDeath` reports.
-    this.#query({ query: 'log_rejected', calls }).catch(() => undefined)
-  }
-
-  sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
-    return this.#query({ query: 'sums', queries })
-  }
-
-  async balances(tenants: readonly string[]): Promise<Balances> {
-    const { version, balanceNano } = await this.#query({ query: 'balances', tenants })
-    return {
-      version,
-      balanceNano: new Map(tenants.map((tenant, index) => [tenant, balanceNano[index] ?? 0n])),
-    }
-  }
-
-  adjustments(sinceVersion: number): Promise<Adjustments> {
-    return this.#query({ query: 'adjustments', sinceVersion })
-  }
-
-  async stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
-    const query = () => this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
-    const found = await query()
+  override async stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
+    const found = await super.stored(ids)
     if (!this.#hasOthers || !found.includes(undefined)) return found
     // Another gateway may have it in its journal.
     await new Promise<void>(resolve => this.#options.clock.after(FOLDED_ELSEWHERE_MS, resolve))
-    return query()
+    return super.stored(ids)
   }
 
-  recover(nowMs: number): Promise<number> {
-    return recoverHolds(this.#recovery, nowMs)
-  }
-
-  sweep(nowMs: number, isKnown: (requestId: string, attempt: number) => boolean = () => false) {
-    return sweepHolds(this.#recovery, nowMs, isKnown)
-  }
-
-  pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
-    return this.#query({ query: 'prune', beforeMs, maxRows })
-  }
-
-  pruneStored(nowMs: number, maxRows: number): Promise<number> {
-    return this.#query({ query: 'prune_stored', nowMs, maxRows })
-  }
-
-  async ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]> {
+  override async ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]> {
     this.#hasJoined ||= query.query === 'join'
-    const answer: InstanceAnswers[InstanceQuery['query']] = await this.#query<Query>(query)
-    if (answer && 'instances' in answer) this.#hasOthers = answer.instances.length > 1
-    return answer as InstanceAnswers[Query['query']]
+    const answer = await super.ask(query)
+    const known: InstanceAnswers[InstanceQuery['query']] = answer
+    if (known && 'instances' in known) this.#hasOthers = known.instances.length > 1
+    return answer
   }
 
-  flush(): Promise<void> {
-    return this.#query({ query: 'nothing' })
-  }
-
-  close(withinMs: number = CLOSE_WITHIN_MS): Promise<number> {
-    this.#closing ??= this.#close(withinMs)
-    return this.#closing
-  }
-
-  async #close(withinMs: number): Promise<number> {
+  protected async closeWithin(withinMs: number): Promise<number> {
     const { clock } = this.#options
-    this.#postRejected()
     const untilMs = clock.monotonicMs() + withinMs
     let timer: Timer | undefined
     const timeout = new Promise<void>(resolve => {
@@ -290,7 +218,7 @@ export class JournaledLedger implements Ledger {
     return left
   }
 
-  #query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
+  protected query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     return new Promise((resolve, reject) => {
       const seq = ++this.#lastSeq
@@ -333,7 +261,7 @@ export class JournaledLedger implements Ledger {
         const pending = this.#take(report.seq)
         if (!pending) return
         if (pending.isRejected && pending.query.query === 'hold') {
-          if (report.answer === undefined) this.#release(pending.query.hold)
+          if (report.answer === undefined) this.release(pending.query.hold)
         } else pending.resolve(report.answer)
         return
       }
@@ -367,16 +295,6 @@ export class JournaledLedger implements Ledger {
     const pending = this.#pending.get(seq)
     this.#pending.delete(seq)
     return pending
-  }
-
-  /** The hold was rejected, and is written nevertheless: it must not stay open. */
-  #release(hold: Hold): void {
-    const endedAtMs = this.#options.clock.nowMs()
-    this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
-      (error: Error) => {
-        this.#options.events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${error.message}`)
-      },
-    )
   }
 
   /** A disk that hangs keeps the thread inside SQLite, unable to report. */
@@ -420,13 +338,9 @@ export class JournaledLedger implements Ledger {
     this.#ended = true
     this.#stallTimer?.cancel()
     this.#foldTimer?.cancel()
-    this.#rejectedTimer?.cancel()
+    this.stopSampling()
     const pending = [...this.#pending.values()]
     this.#pending.clear()
     for (const { reject } of pending) reject(unavailable(reason))
   }
-}
-
-function unavailable(reason: string): GwError {
-  return new GwError('unavailable', undefined, { reason })
 }

@@ -1,27 +1,14 @@
 import type { Worker } from 'node:worker_threads'
-import { GwError } from '../../../base/catalogue/wire.ts'
 import type { Clock, Timer } from '../../../base/clock.ts'
-import type {
-  CallRecord,
-  Hold,
-  HoldEnd,
-  KeySums,
-  KeySumsQuery,
-  RejectedCall,
-  StoredResponse,
-} from '../../../schema/ledger.ts'
+import type { CallRecord, Hold, HoldEnd } from '../../../schema/ledger.ts'
 import type { Durability } from '../../../schema/settings.ts'
 import { describeRow } from '../../ledger/alarms.ts'
 import type { Answers, HoldId, LedgerQuery, Row } from '../../ledger/messages.ts'
-import { claimOf, type RecoveryPorts, recoverHolds, sweepHolds } from '../../ledger/recovery.ts'
-import { RejectedSample } from '../../ledger/rejected-calls.ts'
-import type { Adjustments, Balances, Ledger, LedgerEvents } from '../../ledger/types.ts'
-import type { InstanceAnswers, InstanceQuery } from '../../shares/instance-queries.ts'
+import { ThreadedLedger, unavailable } from '../../ledger/threaded-ledger.ts'
+import type { LedgerEvents } from '../../ledger/types.ts'
 import type { EndJournal } from './end-journal.ts'
 import type { NumberedRow, PostgresPost, PostgresQuestion, PostgresReport } from './messages.ts'
 
-const CLOSE_WITHIN_MS = 10_000
-const REJECTED_EVERY_MS = 1_000
 /** How often rows that wait for the store are looked at. */
 const CHECK_MS = 200
 /** The store usually takes a millisecond or two. */
@@ -67,12 +54,11 @@ interface Waiting {
  * The main thread's side of the ledger in PostgreSQL: rows and questions of one turn of the event loop are one message
  * to the thread, which writes them.
  */
-export class PostgresLedger implements Ledger {
+export class PostgresLedger extends ThreadedLedger {
   readonly lane = 0
   readonly #worker: Worker
   readonly #options: PostgresLedgerOptions
   readonly #exited: Promise<void>
-  readonly #recovery: RecoveryPorts
   readonly #holds = new Map<number, PendingHold>()
   /** The report that had the hold, until the hold is durable. */
   readonly #orders = new Map<number, number>()
@@ -96,20 +82,13 @@ export class PostgresLedger implements Ledger {
   #inProblem = false
   #isFenced = false
   #ended = false
-  #closing: Promise<number> | undefined
   #droppedLogs = 0
   #checkTimer: Timer | undefined
-  readonly #rejected = new RejectedSample()
-  #rejectedTimer: Timer | undefined
 
   constructor(worker: Worker, options: PostgresLedgerOptions) {
+    super(options)
     this.#worker = worker
     this.#options = options
-    this.#recovery = {
-      query: query => this.#query(query),
-      end: end => this.end(end),
-      log: record => this.log(record),
-    }
     worker.on('message', (report: PostgresReport) => this.#onReport(report))
     worker.on('error', error => this.#onDeath(error))
     this.#exited = new Promise(resolve => {
@@ -174,68 +153,18 @@ export class PostgresLedger implements Ledger {
     else this.#append(['log', record])
   }
 
-  logRejected(call: RejectedCall): void {
-    if (!this.healthy || this.#closing) return
-    this.#rejected.add(call)
-    this.#rejectedTimer ??= this.#options.clock.after(REJECTED_EVERY_MS, () => this.#postRejected())
-  }
-
-  sums(queries: readonly KeySumsQuery[]): Promise<readonly KeySums[]> {
-    return this.#query({ query: 'sums', queries })
-  }
-
-  async balances(tenants: readonly string[]): Promise<Balances> {
-    const { version, balanceNano } = await this.#query({ query: 'balances', tenants })
-    return { version, balanceNano: new Map(tenants.map((tenant, at) => [tenant, balanceNano[at] ?? 0n])) }
-  }
-
-  adjustments(sinceVersion: number): Promise<Adjustments> {
-    return this.#query({ query: 'adjustments', sinceVersion })
-  }
-
-  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
-    return this.#query({ query: 'stored', ids, nowMs: this.#options.clock.nowMs() })
-  }
-
-  recover(nowMs: number): Promise<number> {
-    return recoverHolds(this.#recovery, nowMs)
-  }
-
-  sweep(nowMs: number, isKnown: (requestId: string, attempt: number) => boolean = () => false) {
-    return sweepHolds(this.#recovery, nowMs, isKnown)
-  }
-
-  pruneCallLogs(beforeMs: number, maxRows: number): Promise<number> {
-    return this.#query({ query: 'prune', beforeMs, maxRows })
-  }
-
-  pruneStored(nowMs: number, maxRows: number): Promise<number> {
-    return this.#query({ query: 'prune_stored', nowMs, maxRows })
-  }
-
-  async ask<Query extends InstanceQuery>(query: Query): Promise<InstanceAnswers[Query['query']]> {
-    const answer: InstanceAnswers[InstanceQuery['query']] = await this.#query<Query>(query)
-    return answer as InstanceAnswers[Query['query']]
-  }
-
-  flush(): Promise<void> {
-    return this.#query({ query: 'nothing' })
-  }
-
-  close(withinMs: number = CLOSE_WITHIN_MS): Promise<number> {
-    this.#closing ??= this.#close(withinMs)
-    return this.#closing
-  }
-
-  async #close(withinMs: number): Promise<number> {
-    this.#postRejected()
+  protected async closeWithin(withinMs: number): Promise<number> {
     let timer: Timer | undefined
     const timeout = new Promise<void>(resolve => {
       timer = this.#options.clock.after(withinMs, resolve)
     })
     if (!this.#ended) {
-      // It fails only if the thread has ended, which `onDeath` has reported, or the server is away: others recover this gateway then.
-      const left = this.ask({ query: 'leave' }).catch(() => undefined)
+      // The network may have lost a connection unnoticed: then the second attempt has another one. If the server is away, others recover
+      // this gateway.
+      const leave = () => this.ask({ query: 'leave' })
+      const left = leave()
+        .catch(leave)
+        .catch(() => undefined)
       await Promise.race([left, timeout])
     }
     this.#journalEnds()
@@ -263,7 +192,7 @@ export class PostgresLedger implements Ledger {
     return number
   }
 
-  #query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
+  protected query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     return new Promise((resolve, reject) => {
       const seq = ++this.#lastSeq
@@ -284,15 +213,6 @@ export class PostgresLedger implements Ledger {
       this.#cancelled = []
       this.#worker.postMessage(post)
     })
-  }
-
-  #postRejected(): void {
-    this.#rejectedTimer?.cancel()
-    this.#rejectedTimer = undefined
-    const calls = this.#rejected.take()
-    if (calls.length === 0 || !this.healthy) return
-    // It fails only if the thread ends, which `onDeath` reports, or the server is away.
-    this.#query({ query: 'log_rejected', calls }).catch(() => undefined)
   }
 
   #onReport(report: PostgresReport): void {
@@ -349,7 +269,7 @@ export class PostgresLedger implements Ledger {
     const pending = this.#holds.get(number)
     if (!pending) return
     this.#holds.delete(number)
-    if (pending.isRejected) this.#release(pending.hold)
+    if (pending.isRejected) this.release(pending.hold)
     else {
       this.#orders.set(number, order)
       this.#open.set(idOf(pending.hold), pending.hold)
@@ -388,16 +308,6 @@ export class PostgresLedger implements Ledger {
     this.#isFenced = true
     this.#options.events.onDeath(
       new Error('this gateway gave no sign of life for too long, and others have taken its limits over'),
-    )
-  }
-
-  /** The hold was rejected, and is written nevertheless: it must not stay open. */
-  #release(hold: Hold): void {
-    const endedAtMs = this.#options.clock.nowMs()
-    this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
-      (error: Error) => {
-        this.#options.events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${error.message}`)
-      },
     )
   }
 
@@ -458,7 +368,7 @@ export class PostgresLedger implements Ledger {
   #reject(reason: string): void {
     this.#ended = true
     this.#checkTimer?.cancel()
-    this.#rejectedTimer?.cancel()
+    this.stopSampling()
     for (const { reject } of [...this.#holds.values(), ...this.#questions.values()])
       reject(unavailable(reason))
     this.#holds.clear()
@@ -468,8 +378,4 @@ export class PostgresLedger implements Ledger {
 
 function idOf({ requestId, attempt }: HoldId): string {
   return `${requestId} ${attempt}`
-}
-
-function unavailable(reason: string): GwError {
-  return new GwError('unavailable', undefined, { reason })
 }
