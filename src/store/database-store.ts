@@ -76,6 +76,7 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
       readBare: work => engine.readBare(work),
       write: work => this.#writeOutside(work),
       writeBare: work => this.#writeOutside(async (_, raw) => work(raw)),
+      clockOffMs: () => engine.clockOffMs(),
       clock,
     }
     this.accounting = new NamedAccounting(accountingOf(ports), () =>
@@ -194,8 +195,10 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
     return this.#parts.serving.forgetGateway(id)
   }
 
-  gateways(): Promise<readonly StoredGateway[]> {
-    return this.#parts.engine.read(selectGateways)
+  async gateways(): Promise<readonly StoredGateway[]> {
+    const { engine } = this.#parts
+    const offMs = await engine.clockOffMs()
+    return engine.read(db => selectGateways(db, offMs))
   }
 
   withAuthority(authority: Authority): Store {

@@ -40,6 +40,11 @@ export interface Transactions<Raw extends PlainSql = PlainSql> {
   write<T>(work: (db: Kysely<Tables>, raw: Raw) => Promise<T>): Promise<T>
   /** The same without Kysely. */
   writeBare<T>(work: (raw: Raw) => OrPromise<T>): Promise<T>
+  /**
+   * By how many milliseconds the clock that all gateways of the store share is ahead of this machine's. What one gateway
+   * writes for others to compare is by that clock.
+   */
+  clockOffMs(): Promise<number>
 }
 
 export interface StorePorts<Raw extends PlainSql = PlainSql> extends Transactions<Raw> {

@@ -36,12 +36,14 @@ export const DELETE_GATEWAY = [
 ] as const
 const DELETE_ORPHANS = 'delete from endpoint_health where gateway_id not in (select id from gateways)'
 
+/** @param times `offMs`: by how much the clock of the store is ahead; what is stored is by that clock. */
 export async function putGateway(
   raw: PlainSql,
   report: GatewayReport,
   endpoints: EndpointNews | undefined,
-  nowMs: number,
+  { nowMs: ownMs, offMs }: { readonly nowMs: number; readonly offMs: number },
 ): Promise<void> {
+  const nowMs = ownMs + offMs
   const { id, pid, supervisorPid, host, version, url, startedAtMs, revision, keyVersion, rejected, follows } =
     report
   const row: Selectable<GatewaysTable> = {
@@ -49,7 +51,7 @@ export async function putGateway(
     pid,
     host,
     version: version ?? null,
-    started_at_ms: startedAtMs,
+    started_at_ms: startedAtMs + offMs,
     seen_at_ms: nowMs,
     url: url ?? null,
     revision,
@@ -65,13 +67,18 @@ export async function putGateway(
     nowMs - FORGOTTEN_AFTER_MS,
   )
   if (changes > 0) await prepare<[]>(raw, DELETE_ORPHANS).run()
-  if (endpoints) await putEndpoints(raw, id, endpoints)
+  if (endpoints) await putEndpoints(raw, id, endpoints, offMs)
 }
 
-async function putEndpoints(raw: PlainSql, id: string, { seen, forgotten }: EndpointNews): Promise<void> {
+async function putEndpoints(
+  raw: PlainSql,
+  id: string,
+  { seen, forgotten }: EndpointNews,
+  offMs: number,
+): Promise<void> {
   const put = prepare<unknown[]>(raw, PUT_ENDPOINT)
   for (const { endpoint, state, sinceMs, reason } of seen)
-    await put.run(id, endpoint, state, sinceMs, reason ?? null)
+    await put.run(id, endpoint, state, sinceMs + offMs, reason ?? null)
   const remove = prepare<[string, string]>(raw, DELETE_ENDPOINT)
   for (const endpoint of forgotten) await remove.run(id, endpoint)
 }
@@ -80,28 +87,31 @@ export async function deleteGateway(raw: PlainSql, id: string): Promise<void> {
   for (const statement of DELETE_GATEWAY) await prepare<[string]>(raw, statement).run(id)
 }
 
-export async function selectGateways(db: Kysely<Tables>): Promise<StoredGateway[]> {
+/** Times are by the clock of this machine. */
+export async function selectGateways(db: Kysely<Tables>, offMs: number): Promise<StoredGateway[]> {
   const rows = await db.selectFrom('gateways').selectAll().orderBy('started_at_ms').orderBy('id').execute()
   const health = await db.selectFrom('endpoint_health').selectAll().execute()
   const byGateway = new Map<string, ReportedEndpoint[]>()
   for (const row of health) {
     const known = byGateway.get(row.gateway_id)
-    if (known) known.push(toEndpoint(row))
-    else byGateway.set(row.gateway_id, [toEndpoint(row)])
+    if (known) known.push(toEndpoint(row, offMs))
+    else byGateway.set(row.gateway_id, [toEndpoint(row, offMs)])
   }
-  return rows.map(row => toGateway(row, byGateway.get(row.id) ?? []))
+  return rows.map(row => toGateway(row, byGateway.get(row.id) ?? [], offMs))
 }
 
-function toEndpoint({
-  endpoint,
-  state,
-  since_ms,
-  reason,
-}: Selectable<EndpointHealthTable>): ReportedEndpoint {
-  return { endpoint, state, sinceMs: since_ms, ...(reason !== null && { reason }) }
+function toEndpoint(
+  { endpoint, state, since_ms, reason }: Selectable<EndpointHealthTable>,
+  offMs: number,
+): ReportedEndpoint {
+  return { endpoint, state, sinceMs: since_ms - offMs, ...(reason !== null && { reason }) }
 }
 
-function toGateway(row: Selectable<GatewaysTable>, endpoints: readonly ReportedEndpoint[]): StoredGateway {
+function toGateway(
+  row: Selectable<GatewaysTable>,
+  endpoints: readonly ReportedEndpoint[],
+  offMs: number,
+): StoredGateway {
   return {
     id: row.id,
     pid: row.pid,
@@ -109,8 +119,8 @@ function toGateway(row: Selectable<GatewaysTable>, endpoints: readonly ReportedE
     ...(row.supervisor_pid !== null && { supervisorPid: row.supervisor_pid }),
     ...(row.version !== null && { version: row.version }),
     ...(row.url !== null && { url: row.url }),
-    startedAtMs: row.started_at_ms,
-    seenAtMs: row.seen_at_ms,
+    startedAtMs: row.started_at_ms - offMs,
+    seenAtMs: row.seen_at_ms - offMs,
     revision: row.revision,
     keyVersion: row.key_version,
     ...(row.rejected_revision !== null && {

@@ -18,6 +18,7 @@ export class DatabaseServingStore implements ServingStore {
     this.servingNodes = new DatabaseServingNodes({
       readBare: work => engine.readBare(work),
       writeBare: work => engine.writeBare(work),
+      clockOffMs: () => engine.clockOffMs(),
       clock,
     })
     this.#engine = engine
@@ -50,8 +51,11 @@ export class DatabaseServingStore implements ServingStore {
     })
   }
 
-  reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
-    return this.#engine.writeBare(raw => putGateway(raw, report, endpoints, this.#clock.nowMs()))
+  async reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
+    const offMs = await this.#engine.clockOffMs()
+    await this.#engine.writeBare(raw =>
+      putGateway(raw, report, endpoints, { nowMs: this.#clock.nowMs(), offMs }),
+    )
   }
 
   forgetGateway(id: string): Promise<void> {

@@ -37,6 +37,11 @@ export class SqliteEngine implements Engine<Database.Database> {
     return this.#connection.use(session => writeBare(session, async () => work(session.raw)))
   }
 
+  /** All gateways are on one machine. */
+  clockOffMs(): Promise<number> {
+    return Promise.resolve(0)
+  }
+
   releaseSpace(raw: Database.Database): void {
     raw.pragma(`incremental_vacuum(${VACUUM_PAGES})`)
   }

@@ -50,7 +50,7 @@ describe('the blast radius of a plan', () => {
     }))
     const draw = { id: 'd', publication: 'draw', endpoint: 'slow', atMs: NOON_MS - 3 * HOUR_MS }
     const old = { id: 'o', key: 'old', tenant: null, atMs: NOON_MS - 100 * HOUR_MS }
-    write(dir.at('data/gw.db'), [...calls, draw, old].flatMap(billed))
+    await write(dir.at('data/gw.db'), [...calls, draw, old].flatMap(billed))
     dir.write('gw.yaml', AFTER)
   })
 

@@ -14,7 +14,7 @@ beforeEach(async () => {
   world = { cwd: dir.path }
   dir.write('gw.yaml', FIRST)
   expect((await gwProcess(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
-  write(dir.at('data/gw.db'), billed({ id: 'old' }))
+  await write(dir.at('data/gw.db'), billed({ id: 'old' }))
 })
 
 describe('gw logs --follow as a process', () => {
@@ -22,7 +22,7 @@ describe('gw logs --follow as a process', () => {
     const gw = startGw(['logs', '--follow', '--format', 'json'], world)
     const [first] = (await once(gw.child.stdout, 'data')) as [Buffer]
     expect(JSON.parse(first.toString())).toMatchObject({ request_id: 'old' })
-    write(dir.at('data/gw.db'), billed({ id: 'new' }))
+    await write(dir.at('data/gw.db'), billed({ id: 'new' }))
     const [second] = (await once(gw.child.stdout, 'data')) as [Buffer]
     expect(JSON.parse(second.toString())).toMatchObject({ request_id: 'new' })
     gw.child.kill('SIGINT')
@@ -33,7 +33,7 @@ describe('gw logs --follow as a process', () => {
   it('ends quietly with the first line that its reader does not take any more', async () => {
     const piped = shell('gw logs --follow | { head -1 > seen; touch gone; }', world)
     await expect.poll(() => existsSync(dir.at('gone')), { timeout: 10_000 }).toBe(true)
-    write(dir.at('data/gw.db'), billed({ id: 'unseen' }))
+    await write(dir.at('data/gw.db'), billed({ id: 'unseen' }))
     expect(await piped).toMatchObject({ exit: 0, stderr: '' })
     expect(readFileSync(dir.at('seen'), 'utf8')).toContain('old')
   })

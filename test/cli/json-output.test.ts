@@ -136,7 +136,7 @@ async function page(): Promise<string> {
   let id = ''
   for (const line of COMMANDS) {
     if (line === 'usage --by key') {
-      write(dir.at('data/gw.db'), [
+      await write(dir.at('data/gw.db'), [
         ...billed({ id: 'req_1' }),
         ...billed({ id: 'req_2', flags: ['estimated'], record: { status: 502 } }),
       ])

@@ -347,7 +347,7 @@ beforeAll(async () => {
   await scene.call('create_key', { as, body: { name: 'spare', kind: 'platform' } })
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '9.5', reference: 'first' } })
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '1', reference: 'second', note: 'n' } })
-  write(scene.storePath, billed({ id: 'req_1', tenant: 'acme' }))
+  await write(scene.storePath, billed({ id: 'req_1', tenant: 'acme' }))
   return async () => {
     for (const end of ends) await end()
   }

@@ -155,7 +155,7 @@ describe('gw keys list and show', () => {
 
   it('show what a key has spent, for life and of its budget', async () => {
     await run('keys create trial --kind platform --budget 50/day')
-    write(dir.at('data/gw.db'), [
+    await write(dir.at('data/gw.db'), [
       ...billed({
         id: 'a',
         key: 'trial',

@@ -18,7 +18,7 @@ beforeEach(async () => {
   dir.write('gw.yaml', FIRST)
   expect((await run('apply --yes --skip-probe')).exit).toBe(0)
   await run('wallet credit blue 50 --reference inv-1')
-  write(dir.at('data/gw.db'), [...billed({ id: 'r1', amountNano: 1_250_000_000n }), held({ id: 'r2' })])
+  await write(dir.at('data/gw.db'), [...billed({ id: 'r1', amountNano: 1_250_000_000n }), held({ id: 'r2' })])
 })
 
 /** What a person with a database client would do behind gw's back. */
@@ -81,10 +81,10 @@ describe('gw ledger archive', () => {
   const FEBRUARY_MS = Date.UTC(2026, 1, 1)
   const archive = (file = 'ledger-2026-01.jsonl.gz') => run(`ledger archive --before 2026-02 ${file}`)
 
-  beforeEach(() => {
+  beforeEach(async () => {
     clock.setNowMs(FEBRUARY_MS + 86_400_000)
     const [, end] = billed({ id: 'r2' })
-    write(dir.at('data/gw.db'), [...(end ? [end] : []), ...billed({ id: 'r3', atMs: FEBRUARY_MS })])
+    await write(dir.at('data/gw.db'), [...(end ? [end] : []), ...billed({ id: 'r3', atMs: FEBRUARY_MS })])
   })
 
   it('moves a closed month to a file, which the ledger adds up with', async () => {

@@ -32,7 +32,7 @@ beforeEach(async () => {
 it('has the units of a call that are no tokens, with tokens where there are any', async () => {
   const used = (id: string, usage: Partial<Usage>) =>
     billed({ id, atMs: NOON_MS - 1, record: { usage: usageOf(usage) } })
-  traffic(
+  await traffic(
     ...used('heard', { durationMs: 12_345 }),
     ...used('said', { characters: 1 }),
     ...used('made', { inputTokens: 120, outputTokens: 45, images: 2 }),
@@ -49,7 +49,7 @@ it('has the units of a call that are no tokens, with tokens where there are any'
 })
 
 function someTraffic() {
-  traffic(
+  return traffic(
     ...billed({ id: 'req-a', atMs: NOON_MS - 7_200_000, usage: { cachedInputTokens: 64 } }),
     logged({
       id: 'req-b',
@@ -80,14 +80,14 @@ function someTraffic() {
 
 describe('gw logs', () => {
   it('prints a line for each call, the newest last', async () => {
-    someTraffic()
+    await someTraffic()
     const { exit, stdout, stderr } = await run('logs')
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
     await expect(stdout).toMatchFileSnapshot('golden/logs.txt')
   })
 
   it('colours what failed, and nothing with NO_COLOR', async () => {
-    someTraffic()
+    await someTraffic()
     const coloured = await run('logs', { terminal: 200 })
     await expect(coloured.stdout).toMatchFileSnapshot('golden/logs.colour.txt')
     const plain = await run('logs', { terminal: 200, environment: { NO_COLOR: '1' } })
@@ -95,14 +95,14 @@ describe('gw logs', () => {
   })
 
   it('leaves out what a narrow terminal has no room for', async () => {
-    someTraffic()
+    await someTraffic()
     const { stdout } = await run('logs --color never', { terminal: 100 })
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
     await expect(stdout).toMatchFileSnapshot('golden/logs.narrow.txt')
   })
 
   it('is JSON Lines for programs: one object a line', async () => {
-    someTraffic()
+    await someTraffic()
     const { stdout } = await run('logs --format json')
     await expect(stdout).toMatchFileSnapshot('golden/logs.json.txt')
     expect(objects(stdout)).toHaveLength(4)
@@ -138,13 +138,13 @@ describe('gw logs', () => {
     ['--status 2xx --limit 1', ['req-d']],
     ['--limit 2', ['req-c', 'req-d']],
   ])('%s finds just those', async (words, found) => {
-    someTraffic()
+    await someTraffic()
     expect(await ids(words)).toEqual(found)
   })
 
   it('goes on through pages until it has found as many as were asked for', async () => {
     const failed = { status: 404, outcome: 'failed' }
-    traffic(
+    await traffic(
       logged({ id: 'first', record: failed }),
       logged({ id: 'second', record: failed }),
       ...Array.from({ length: 2_100 }, (_, at) => logged({ id: `r${at}`, record: { status: 500 } })),
@@ -154,7 +154,7 @@ describe('gw logs', () => {
   })
 
   it('has the store look for a status, and a follower without a match never reads the log anew', async () => {
-    traffic(...Array.from({ length: 50 }, (_, at) => logged({ id: `r${at}`, record: { status: 500 } })))
+    await traffic(...Array.from({ length: 50 }, (_, at) => logged({ id: `r${at}`, record: { status: 500 } })))
     const read = vi.spyOn(NamedAccounting.prototype, 'callLogs')
     onTestFinished(() => read.mockRestore())
     const signals = new EventEmitter()
@@ -215,8 +215,8 @@ describe('gw logs shows what was rejected before it was dispatched', () => {
     ])
 
   it('between the calls, with the asked model in quotes, the reason, the numbers, and how many were alike', async () => {
-    someTraffic()
-    someRejected()
+    await someTraffic()
+    await someRejected()
     expect(await ids('--since 1h')).toEqual(['req-b', 'no-1', 'req-c', 'req-d', 'no-2'])
     const { stdout } = await run('logs --outcome rejected --key app')
     await expect(stdout).toMatchFileSnapshot('golden/logs.rejected.txt')
@@ -232,8 +232,8 @@ describe('gw logs shows what was rejected before it was dispatched', () => {
     ['--limit 2', ['req-d', 'no-2']],
     ['--tenant blue --outcome rejected', ['no-1', 'no-2']],
   ])('to %s', async (words, found) => {
-    someTraffic()
-    someRejected()
+    await someTraffic()
+    await someRejected()
     expect(await ids(words)).toEqual(found)
   })
 
@@ -241,7 +241,7 @@ describe('gw logs shows what was rejected before it was dispatched', () => {
     const signals = new EventEmitter()
     const following = run('logs -f --format json', { signals })
     await clock.waiting()
-    someRejected()
+    await someRejected()
     clock.advance(500)
     await clock.waiting()
     clock.advance(500)
@@ -255,7 +255,7 @@ describe('gw logs shows what was rejected before it was dispatched', () => {
 it('gw logs shows the cause of a failed call, and the attempts before it', async () => {
   const failedAttempts = ['fast: upstream_error (ECONNREFUSED)', 'slow: upstream_error (answered 500)']
   const failed = { status: 502, outcome: 'failed', errorCode: 'upstream_error', attempts: 2, failedAttempts }
-  traffic(logged({ id: 'req-x', amountNano: 0n, record: { ...failed, reason: 'slow answered 500' } }))
+  await traffic(logged({ id: 'req-x', amountNano: 0n, record: { ...failed, reason: 'slow answered 500' } }))
   const { stdout } = await run('logs')
   expect(stdout).toContain(
     'failed upstream_error 2 attempts  slow answered 500  after fast: upstream_error (ECONNREFUSED)',
@@ -267,11 +267,11 @@ it('gw logs shows the cause of a failed call, and the attempts before it', async
 
 describe('gw logs --follow', () => {
   it('prints what stands, then each new call that the filters let through, until a signal, which is success', async () => {
-    someTraffic()
+    await someTraffic()
     const signals = new EventEmitter()
     const following = run('logs --follow --limit 1 --status 2xx --format json', { signals })
     await clock.waiting()
-    traffic(
+    await traffic(
       ...billed({ id: 'new-1', atMs: NOON_MS }),
       logged({ id: 'not-me', record: { status: 500 } }),
       ...billed({ id: 'new-2', atMs: NOON_MS }),
@@ -280,7 +280,7 @@ describe('gw logs --follow', () => {
     await clock.waiting()
     clock.advance(500)
     await clock.waiting()
-    traffic(...billed({ id: 'new-3', atMs: NOON_MS }))
+    await traffic(...billed({ id: 'new-3', atMs: NOON_MS }))
     clock.advance(500)
     await clock.waiting()
     signals.emit('SIGINT')
@@ -293,7 +293,7 @@ describe('gw logs --follow', () => {
     const signals = new EventEmitter()
     const following = run('logs -f', { signals })
     await clock.waiting()
-    traffic(...billed({ id: 'new-1', atMs: NOON_MS }))
+    await traffic(...billed({ id: 'new-1', atMs: NOON_MS }))
     clock.advance(500)
     await clock.waiting()
     signals.emit('SIGTERM')
@@ -302,13 +302,13 @@ describe('gw logs --follow', () => {
   })
 
   it('ends quietly when its reader has left', async () => {
-    someTraffic()
+    await someTraffic()
     const { exit, stderr } = await run('logs --follow', { stdoutFault: 'EPIPE' })
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' })
   })
 
   it('ends with 1 when stdout is full', async () => {
-    someTraffic()
+    await someTraffic()
     const { exit, stderr } = await run('logs --follow', { stdoutFault: 'ENOSPC' })
     expect(exit).toBe(1)
     expect(stderr).toContain('ENOSPC')

@@ -35,7 +35,7 @@ beforeEach(async () => {
   expect((await run('apply --yes')).exit).toBe(0)
   await run('keys issue app')
   await run('wallet credit blue 10 --reference inv-1')
-  write(
+  await write(
     dir.at('data/gw.db'),
     ['r1', 'r2'].flatMap(id => billed({ id, atMs: NOON_MS - 3_600_000 })),
   )

@@ -37,7 +37,7 @@ beforeEach(async () => {
   dir = tempDir(onTestFinished)
   await apply(WITH_TENANT)
   await run('wallet credit blue 10 --reference inv-1')
-  write(dir.at('data/gw.db'), billed({ id: 'r1', atMs: NOON_MS - 3_600_000 }))
+  await write(dir.at('data/gw.db'), billed({ id: 'r1', atMs: NOON_MS - 3_600_000 }))
   const { users } = await opened()
   await users.createUser({ name: 'tom', role: 'tenant', tenant: 'blue', passwordHash: 'h' })
   const session = { digest: 'a'.repeat(64), user: 'tom', passwordHash: 'h' } as const

@@ -51,7 +51,7 @@ test('a store is copied to PostgreSQL and back, and answers everything as before
   })
   expect(await run('wallet credit blue 10 --reference invoice-1', first)).toMatchObject({ exit: 0 })
   const atMs = Date.now() - 60_000
-  write(
+  await write(
     folder.at('first.db'),
     ['req_0123456789abcdef01234567', 'of-another-gateway'].flatMap(id =>
       billed({ id, atMs, amountNano: 2_500_000n }),

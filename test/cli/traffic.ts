@@ -1,8 +1,15 @@
+import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import type { CallRecord, RejectedCall, Usage } from '../../src/schema/ledger.ts'
 import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
 import type { Row } from '../../src/store/ledger/messages.ts'
 import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
+import { parsePostgresUrl } from '../../src/store/postgres/address.ts'
+import { LaneConnection } from '../../src/store/postgres/ledger/lane-connection.ts'
+import { insertRejected as insertRejectedIn } from '../../src/store/postgres/ledger/queries.ts'
+import { databaseOf } from '../support/postgres.ts'
+import { postgresWriter } from '../support/postgres-writer.ts'
+import { TEST_ENGINE } from '../support/test-engine.ts'
 
 /** The start of a quarter of an hour, and what the clock of a test says. */
 export const NOON_MS = Date.UTC(2026, 0, 15, 12)
@@ -24,8 +31,15 @@ export interface Call {
   readonly record?: Partial<CallRecord>
 }
 
-/** Writes into a store what a gateway would: rows of the ledger, with every sum beside them, and of the call log. */
-export function write(path: string, rows: readonly Row[]): void {
+/**
+ * Writes into a store what a gateway would: rows of the ledger, with every sum beside them, and of the call log.
+ * @param path of the file in its folder, also if a database stands for it.
+ */
+export async function write(path: string, rows: readonly Row[]): Promise<void> {
+  if (TEST_ENGINE === 'postgres') {
+    await writePostgres(await databaseOf(dirname(dirname(path))), rows)
+    return
+  }
   const raw = new Database(path, { fileMustExist: true })
   try {
     const faults = new LedgerRows(raw).write(rows)
@@ -35,8 +49,25 @@ export function write(path: string, rows: readonly Row[]): void {
   }
 }
 
+async function writePostgres(url: string, rows: readonly Row[]): Promise<void> {
+  const writer = await postgresWriter(url)
+  try {
+    const faults = await writer.write(rows)
+    if (faults.length > 0) throw new Error(`left out: ${faults.join()}`)
+    await writer.fold()
+  } finally {
+    await writer.close()
+  }
+}
+
 /** Writes what a gateway keeps of rejected calls. */
-export function writeRejected(path: string, calls: readonly RejectedCall[]): void {
+export async function writeRejected(path: string, calls: readonly RejectedCall[]): Promise<void> {
+  if (TEST_ENGINE === 'postgres') {
+    const db = new LaneConnection(parsePostgresUrl(await databaseOf(dirname(dirname(path))), 'test'))
+    await insertRejectedIn(db, calls)
+    await db.close()
+    return
+  }
   const raw = new Database(path, { fileMustExist: true })
   try {
     insertRejected(raw, calls)

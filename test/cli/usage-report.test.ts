@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 /** Priced and free, of a tenant and of the platform, over four days of which one is quiet. */
 function someTraffic() {
-  traffic(
+  return traffic(
     ...billed({
       id: 'a',
       atMs: NOON_MS - 3 * DAY_MS,
@@ -53,14 +53,14 @@ function someTraffic() {
 
 describe('gw usage', () => {
   it.each(['model', 'key', 'tenant', 'endpoint', 'day'])('adds up by %s, with the sums below', async by => {
-    someTraffic()
+    await someTraffic()
     const { exit, stdout } = await run(`usage --by ${by}`)
     expect(exit).toBe(0)
     await expect(stdout).toMatchFileSnapshot(`golden/usage-${by}.txt`)
   })
 
   it('draws a bar for each on a terminal, of the money', async () => {
-    someTraffic()
+    await someTraffic()
     const { stdout } = await run('usage --by day', { terminal: 100, environment: { NO_COLOR: '1' } })
     await expect(stdout).toMatchFileSnapshot('golden/usage-day.terminal.txt')
     expect(stdout).not.toContain('\u001B')
@@ -68,7 +68,7 @@ describe('gw usage', () => {
 
   it('has columns for audio, characters and images where there are any', async () => {
     const usage = { inputTokens: 0, outputTokens: 0 }
-    traffic(
+    await traffic(
       ...billed({ id: 'a', atMs: NOON_MS - 1, usage: { ...usage, durationMs: 12_345, images: 2 } }),
       ...billed({ id: 'b', atMs: NOON_MS - 1, publication: 'half', usage: { ...usage, durationMs: 655 } }),
     )
@@ -83,7 +83,7 @@ describe('gw usage', () => {
   })
 
   it('draws the bars of the tokens where nothing is priced', async () => {
-    traffic(
+    await traffic(
       ...billed({
         id: 'a',
         atMs: NOON_MS - 1,
@@ -104,14 +104,14 @@ describe('gw usage', () => {
   })
 
   it.each([90, 72, 60])('fits a terminal of %i columns', async columns => {
-    someTraffic()
+    await someTraffic()
     const { stdout } = await run('usage --color never', { terminal: columns })
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
     await expect(stdout).toMatchFileSnapshot(`golden/usage-model.${columns}-columns.txt`)
   })
 
   it('says its span, as text and as JSON: the quarters of an hour that it has added up', async () => {
-    someTraffic()
+    await someTraffic()
     const { stderr } = await run('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')
     expect(stderr).toBe('Billed calls from 2026-01-10T08:00Z to 2026-01-15T12:00Z:\n')
     expect(await json('usage --since 2026-01-10T08:07:00Z --until 2026-01-15T11:50:00Z')).toMatchObject({
@@ -122,13 +122,13 @@ describe('gw usage', () => {
   })
 
   it('gives programs one document', async () => {
-    someTraffic()
+    await someTraffic()
     const { stdout } = await run('usage --by tenant --format json')
     await expect(stdout).toMatchFileSnapshot('golden/usage-tenant.json.txt')
   })
 
   it('counts what the filters let through, and nothing else', async () => {
-    someTraffic()
+    await someTraffic()
     const requests = async (words: string) =>
       (await json(`usage ${words}`)).data.map((row: { requests: number }) => row.requests)
     expect(await requests('--key app')).toEqual([1, 1])
@@ -140,7 +140,7 @@ describe('gw usage', () => {
   })
 
   it('begins days where the zone does', async () => {
-    traffic(...billed({ id: 'late', atMs: Date.UTC(2026, 0, 14, 23, 30) }))
+    await traffic(...billed({ id: 'late', atMs: Date.UTC(2026, 0, 14, 23, 30) }))
     expect((await json('usage --by day')).data).toMatchObject([{ label: '2026-01-14' }])
     expect((await json('usage --by day --timezone Europe/Berlin')).data).toMatchObject([
       { label: '2026-01-15' },
@@ -153,7 +153,7 @@ describe('gw usage', () => {
   })
 
   it('by days of the last two days begins with a whole day', async () => {
-    traffic(...billed({ id: 'early', atMs: NOON_MS - 2 * DAY_MS - 3_600_000 }))
+    await traffic(...billed({ id: 'early', atMs: NOON_MS - 2 * DAY_MS - 3_600_000 }))
     expect((await json('usage --by day --since 2d')).data).toHaveLength(1)
     expect((await json('usage --by key --since 2d')).data).toHaveLength(0)
   })
@@ -183,7 +183,7 @@ describe('gw usage', () => {
 describe('gw keys list', () => {
   it('finds the keys that nobody has used for so long, young ones left out', async () => {
     clock.advance(40 * DAY_MS)
-    traffic(...billed({ id: 'a', atMs: clock.nowMs() - 29 * DAY_MS }))
+    await traffic(...billed({ id: 'a', atMs: clock.nowMs() - 29 * DAY_MS }))
     await run('keys create idle --kind platform')
     clock.advance(DAY_MS)
     const names = async (words: string) =>

@@ -100,7 +100,7 @@ describe('gw wallet debit', () => {
 
   it('of a prepaid tenant never takes what open calls hold', async () => {
     await run('wallet credit paid 50 --reference inv-1')
-    traffic(held({ id: 'r1', tenant: 'paid', amountNano: 20_000_000_000n }))
+    await traffic(held({ id: 'r1', tenant: 'paid', amountNano: 20_000_000_000n }))
     const { exit, stdout, stderr } = await run('wallet debit paid 30.000000001 --reference refund-1')
     expect({ exit, stdout }).toEqual({ exit: 4, stdout: '' })
     await expect(stderr).toMatchFileSnapshot('golden/wallet-debit.stderr.txt')
@@ -135,7 +135,7 @@ describe('gw wallet adjust', () => {
 
   it('never takes what open calls of a prepaid tenant hold, and never nothing', async () => {
     await run('wallet credit paid 50 --reference inv-1')
-    traffic(held({ id: 'r1', tenant: 'paid', amountNano: 20_000_000_000n }))
+    await traffic(held({ id: 'r1', tenant: 'paid', amountNano: 20_000_000_000n }))
     const { exit, stderr } = await run('wallet adjust paid -30.5 --reference req_1')
     expect(exit).toBe(4)
     expect(stderr).toContain('GW4012: An adjustment of -30.5 would leave -0.5: balance 50, held 20.')
@@ -147,7 +147,7 @@ describe('gw wallet adjust', () => {
 describe('gw wallet show', () => {
   it('shows balance, held and what is left', async () => {
     await run('wallet credit paid 50 --reference inv-1')
-    traffic(
+    await traffic(
       ...billed({ id: 'r1', tenant: 'paid', amountNano: 1_250_000_000n }),
       held({ id: 'r2', tenant: 'paid', amountNano: 2_000_000_000n }),
     )
@@ -191,7 +191,9 @@ describe('gw wallet show', () => {
 describe('gw wallet entries', () => {
   beforeEach(async () => {
     await run('wallet credit paid 50 --reference inv-1')
-    traffic(...billed({ id: 'req-1', tenant: 'paid', amountNano: 1_250_000_000n, flags: ['estimated'] }))
+    await traffic(
+      ...billed({ id: 'req-1', tenant: 'paid', amountNano: 1_250_000_000n, flags: ['estimated'] }),
+    )
     clock.advance(3_600_000)
     await gw(['wallet', 'debit', 'paid', '3', '--reference', 'fee-1', '--note', 'paper bill'], {
       cwd: dir.path,

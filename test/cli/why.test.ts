@@ -168,7 +168,7 @@ describe('gw why, of the store', () => {
   })
 
   it('counts what the ledger says was spent', async () => {
-    write(
+    await write(
       dir.at('data/gw.db'),
       billed({ id: 'a', atMs: NOON_MS - 60_000, tenant: 'blue', amountNano: 4_999_000_000n }),
     )

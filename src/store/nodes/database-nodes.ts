@@ -56,8 +56,9 @@ export class DatabaseNodes implements NodeStore {
     })
   }
 
-  all(): Promise<readonly StoredNode[]> {
-    return this.#ports.read(db => selectNodes(db, this.#ports.clock.nowMs()))
+  async all(): Promise<readonly StoredNode[]> {
+    const offMs = await this.#ports.clockOffMs()
+    return this.#ports.read(db => selectNodes(db, this.#ports.clock.nowMs(), offMs))
   }
 
   revoke(node: string): Promise<boolean> {
@@ -94,7 +95,8 @@ export class DatabaseNodes implements NodeStore {
   }
 }
 
-async function selectNodes(db: Kysely<Tables>, nowMs: number): Promise<StoredNode[]> {
+/** @param offMs By how much the clock of the store is ahead of this machine's. */
+async function selectNodes(db: Kysely<Tables>, nowMs: number, offMs: number): Promise<StoredNode[]> {
   const rows = await db
     .selectFrom('node_credentials as credential')
     .leftJoin('node_drains as drain', 'drain.node', 'credential.node')
@@ -102,7 +104,7 @@ async function selectNodes(db: Kysely<Tables>, nowMs: number): Promise<StoredNod
       join
         .onRef('connection.node', '=', 'credential.node')
         // A gateway that was killed reports no more, and has not said so.
-        .on('connection.seen_at_ms', '>', nowMs - GONE_AFTER_MS),
+        .on('connection.seen_at_ms', '>', nowMs + offMs - GONE_AFTER_MS),
     )
     .select([
       'credential.node as node',
@@ -131,7 +133,7 @@ async function selectNodes(db: Kysely<Tables>, nowMs: number): Promise<StoredNod
         node: row.node,
         address: row.address ?? '',
         version: row.version ?? '',
-        connectedAtMs: row.connected_at_ms ?? 0,
+        connectedAtMs: (row.connected_at_ms ?? offMs) - offMs,
         engines: JSON.parse(row.engines ?? '[]') as ReportedEngine[],
       },
     }),

@@ -19,9 +19,9 @@ const FORGET_CONNECTION_MS = 3_600_000
 
 /** Without Kysely, as all that a serving gateway does with its store. */
 export class DatabaseServingNodes implements ServingNodes {
-  readonly #ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clock'>
+  readonly #ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clockOffMs' | 'clock'>
 
-  constructor(ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clock'>) {
+  constructor(ports: Pick<StorePorts, 'readBare' | 'writeBare' | 'clockOffMs' | 'clock'>) {
     this.#ports = ports
   }
 
@@ -108,16 +108,17 @@ export class DatabaseServingNodes implements ServingNodes {
     })
   }
 
-  reportConnections(
+  async reportConnections(
     gateway: string,
     connected: readonly NodeConnection[],
     gone: readonly string[],
   ): Promise<void> {
-    return this.#ports.writeBare(async raw => {
-      const nowMs = this.#nowMs
+    const offMs = await this.#ports.clockOffMs()
+    await this.#ports.writeBare(async raw => {
+      const nowMs = this.#nowMs + offMs
       const put = prepare<unknown[]>(raw, PUT_CONNECTION)
       for (const { node, address, version, connectedAtMs, engines } of connected)
-        await put.run(node, gateway, address, version, connectedAtMs, nowMs, JSON.stringify(engines))
+        await put.run(node, gateway, address, version, connectedAtMs + offMs, nowMs, JSON.stringify(engines))
       const remove = prepare<[string, string]>(
         raw,
         'delete from node_connections where node = ? and gateway_id = ?',

@@ -2,12 +2,14 @@ import type { Kysely, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 import type { Tables } from '../tables.ts'
 import { nameOfAddress, type PostgresAddress } from './address.ts'
-import { isConnectionLost, postgresFault } from './faults.ts'
+import { isConnectionLost, isSilence, postgresFault } from './faults.ts'
 
 const CONNECT_MS = 5_000
 /** A server that does not answer for so long is away. */
 const QUERY_MS = 60_000
 const IDLE_MS = 30_000
+/** How long a server may take to answer a goodbye. */
+const FAREWELL_MS = 1_000
 const MAX_CONNECTIONS = 4
 
 /**
@@ -19,6 +21,8 @@ export class PostgresConnections {
   /** For messages. */
   readonly name: string
   readonly #pool: pg.Pool
+  readonly #all = new Set<pg.PoolClient>()
+  readonly #idle = new Set<pg.PoolClient>()
 
   /** Opens no connection yet. */
   static async open(
@@ -41,17 +45,27 @@ export class PostgresConnections {
     this.#pool = pool
     // An idle connection that ends is replaced by the next use, which also reports what is wrong.
     pool.on('error', () => undefined)
+    pool.on('connect', client => {
+      this.#all.add(client)
+      client.on('end', () => this.#all.delete(client))
+    })
+    pool.on('acquire', client => this.#idle.delete(client))
+    pool.on('release', (_error, client) => this.#idle.add(client))
+    pool.on('remove', client => this.#idle.delete(client))
   }
 
-  /** A connection of its own until `release`. Throws errors of `pg`: see {@link convert}. */
-  async connect(): Promise<PostgresClient> {
-    return new PostgresClient(await this.#pool.connect())
+  /**
+   * A connection of its own until `release`. Throws errors of `pg`: see {@link convert}.
+   * @param queryMs How long a statement may take.
+   */
+  async connect(queryMs: number = QUERY_MS): Promise<PostgresClient> {
+    return new PostgresClient(await this.#pool.connect(), queryMs, () => this.#discardIdle())
   }
 
   /** Runs `work` on a connection, with errors for the operator. */
-  use<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+  use<T>(work: (client: PostgresClient) => Promise<T>, queryMs?: number): Promise<T> {
     return this.convert(async () => {
-      const client = await this.connect()
+      const client = await this.connect(queryMs)
       try {
         return await work(client)
       } finally {
@@ -71,7 +85,14 @@ export class PostgresConnections {
 
   /** Ends when the connections in use have been released. */
   async end(): Promise<void> {
-    if (!this.#pool.ending) await this.#pool.end()
+    if (this.#pool.ending) return
+    await this.#pool.end()
+    for (const client of this.#all) destroyLater(client)
+  }
+
+  /** The network has lost one connection without an error: the next user of each other one would wait in vain as well. */
+  #discardIdle(): void {
+    for (const client of this.#idle) destroy(client)
   }
 }
 
@@ -85,14 +106,19 @@ interface QueryResult<Row> {
 /** One connection of {@link PostgresConnections}; it is closed at its release if its state is unknown by then. */
 export class PostgresClient {
   readonly #client: pg.PoolClient
+  readonly #queryMs: number
+  readonly #onSilence: () => void
   #isLost = false
 
   readonly #lose = () => {
     this.#isLost = true
   }
 
-  constructor(client: pg.PoolClient) {
+  /** @param onSilence The server did not answer in time. */
+  constructor(client: pg.PoolClient, queryMs: number, onSilence: () => void) {
     this.#client = client
+    this.#queryMs = queryMs
+    this.#onSilence = onSilence
     // The pool hears only of connections that are not in use, and an error without a listener ends the process.
     client.on('error', this.#lose)
   }
@@ -100,7 +126,13 @@ export class PostgresClient {
   /** One statement, with `$1` …; several only without parameters: then the result of the last one. */
   async query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<QueryResult<Row>> {
     try {
-      const results = (await this.#client.query(sql, [...parameters])) as pg.QueryResult | pg.QueryResult[]
+      // `pg` has one name for it in all places but its types.
+      const timed: pg.QueryConfig & { query_timeout: number } = {
+        text: sql,
+        query_timeout: this.#queryMs,
+        ...(parameters.length > 0 && { values: [...parameters] }),
+      }
+      const results = (await this.#client.query(timed)) as pg.QueryResult | pg.QueryResult[]
       const result = Array.isArray(results) ? (results.at(-1) as pg.QueryResult) : results
       return {
         command: result.command,
@@ -109,6 +141,7 @@ export class PostgresClient {
       }
     } catch (error) {
       this.#isLost ||= isConnectionLost(error)
+      if (isSilence(error)) this.#onSilence()
       throw error
     }
   }
@@ -144,6 +177,7 @@ export class PostgresClient {
 
   release(): void {
     this.#client.off('error', this.#lose)
+    if (this.#isLost) destroy(this.#client)
     this.#client.release(this.#isLost)
   }
 
@@ -152,6 +186,24 @@ export class PostgresClient {
     const query = (sql: string, parameters: readonly unknown[]) => this.query(sql, parameters)
     return { query, release: () => undefined } as PostgresPoolClient
   }
+}
+
+/** Ends a connection. A server that is away does not answer the goodbye. */
+export async function farewell(client: pg.Client | undefined): Promise<void> {
+  if (!client) return
+  destroyLater(client)
+  // It may be lost already.
+  await client.end().catch(() => undefined)
+}
+
+export function destroy(client: pg.ClientBase | undefined): void {
+  if (client && 'connection' in client) (client as pg.Client).connection.stream.destroy()
+}
+
+function destroyLater(client: pg.ClientBase): void {
+  const timer = setTimeout(() => destroy(client), FAREWELL_MS)
+  timer.unref()
+  client.on('end', () => clearTimeout(timer))
 }
 
 type Driver = typeof pg

@@ -1,22 +1,31 @@
 import type { Kysely } from 'kysely'
 import type { Engine, PlainSql } from '../engine.ts'
 import type { Tables } from '../tables.ts'
+import { ClockOffset } from './clock-offset.ts'
 import type { PostgresClient, PostgresConnections } from './connection.ts'
 import { HeadWatch, type WatchOptions } from './head-watch.ts'
+import { NOW_MS } from './ledger/clock-of-store.ts'
 import { lockStatement } from './locks.ts'
 
 const SNAPSHOT = 'start transaction isolation level repeatable read read only'
 /** Each statement sees what is committed by then: also those after the wait for the lock. */
 const CHANGE = 'start transaction isolation level read committed'
 
+/** How long the server may take to tell its head, so that a connection that is silent is soon replaced. */
+const HEAD_MS = 5_000
+/** The same for what a gateway writes of itself: longer than it may wait for the lock. */
+const REPORT_MS = 10_000
+
 /** A database of a PostgreSQL server. */
 export class PostgresEngine implements Engine {
   readonly changes: HeadWatch
   readonly #connections: PostgresConnections
+  readonly #clockOffset: ClockOffset
 
   constructor(connections: PostgresConnections, watch: WatchOptions) {
-    this.changes = new HeadWatch({ ...watch, connections, readBare: work => this.readBare(work) })
+    this.changes = new HeadWatch({ ...watch, connections, readBare: work => this.#readBare(work, HEAD_MS) })
     this.#connections = connections
+    this.#clockOffset = new ClockOffset(() => this.#serverNowMs())
   }
 
   read<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
@@ -26,7 +35,7 @@ export class PostgresEngine implements Engine {
   }
 
   readBare<T>(work: (raw: PlainSql) => Promise<T>): Promise<T> {
-    return this.#connections.use(client => client.transaction(SNAPSHOT, () => work(plainSql(client))))
+    return this.#readBare(work)
   }
 
   write<T>(work: (db: Kysely<Tables>, raw: PlainSql) => Promise<T>): Promise<T> {
@@ -34,7 +43,11 @@ export class PostgresEngine implements Engine {
   }
 
   writeBare<T>(work: (raw: PlainSql) => T | Promise<T>): Promise<T> {
-    return this.#change(async client => work(plainSql(client)))
+    return this.#change(async client => work(plainSql(client)), REPORT_MS)
+  }
+
+  clockOffMs(): Promise<number> {
+    return this.#clockOffset.ms()
   }
 
   releaseSpace(): void {
@@ -46,12 +59,28 @@ export class PostgresEngine implements Engine {
     await this.#connections.end()
   }
 
-  #change<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
-    return this.#connections.use(client =>
-      client.transaction(CHANGE, async () => {
-        await client.query(lockStatement('writes'))
-        return work(client)
-      }),
+  async #serverNowMs(): Promise<number> {
+    const { rows } = await this.#connections.use(client =>
+      client.query<{ now_ms: number }>(`select ${NOW_MS} as now_ms`),
+    )
+    return rows[0]?.now_ms ?? 0
+  }
+
+  #readBare<T>(work: (raw: PlainSql) => Promise<T>, queryMs?: number): Promise<T> {
+    return this.#connections.use(
+      client => client.transaction(SNAPSHOT, () => work(plainSql(client))),
+      queryMs,
+    )
+  }
+
+  #change<T>(work: (client: PostgresClient) => Promise<T>, queryMs?: number): Promise<T> {
+    return this.#connections.use(
+      client =>
+        client.transaction(CHANGE, async () => {
+          await client.query(lockStatement('writes'))
+          return work(client)
+        }),
+      queryMs,
     )
   }
 }

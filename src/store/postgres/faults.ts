@@ -20,6 +20,11 @@ export function isConnectionLost(error: unknown): boolean {
   return error instanceof Error && !('severity' in error)
 }
 
+/** The server has not answered in time: it is stopped, or the network loses bytes without an error. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout'
+}
+
 /**
  * Converts an error of PostgreSQL or of the way to it into an error for the operator. Any other error (a violated
  * constraint is a bug in gw) is returned unchanged.

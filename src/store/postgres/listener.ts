@@ -2,7 +2,7 @@ import process from 'node:process'
 import type pg from 'pg'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { PostgresAddress } from './address.ts'
-import { clientConfig, loadDriver, type PostgresConnections } from './connection.ts'
+import { clientConfig, farewell, loadDriver, type PostgresConnections } from './connection.ts'
 
 const CHANNEL = 'gw_head'
 const RETRY_MS = 5_000
@@ -114,7 +114,6 @@ export class Listener {
   async #close(): Promise<void> {
     const client = this.#client
     this.#client = undefined
-    // It may be lost already.
-    await client?.end().catch(() => undefined)
+    await farewell(client)
   }
 }

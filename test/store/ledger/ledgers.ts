@@ -4,14 +4,10 @@ import type { StorePorts } from '../../../src/store/engine.ts'
 import { describeFault } from '../../../src/store/ledger/alarms.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
 import type { Accounting } from '../../../src/store/ledger/types.ts'
-import { parsePostgresUrl } from '../../../src/store/postgres/address.ts'
 import { PostgresAccounting } from '../../../src/store/postgres/ledger/accounting.ts'
-import { LaneConnection } from '../../../src/store/postgres/ledger/lane-connection.ts'
-import type { PostgresReport } from '../../../src/store/postgres/ledger/messages.ts'
-import { PostgresWriter } from '../../../src/store/postgres/ledger/writer.ts'
 import { openPostgres } from '../../../src/store/postgres/open.ts'
 import { storeDatabase } from '../../support/postgres.ts'
-import { tempDir } from '../../support/temp-dir.ts'
+import { postgresWriter } from '../../support/postgres-writer.ts'
 import { TEST_ENGINE } from '../../support/test-engine.ts'
 import { inMemory } from './in-memory.ts'
 
@@ -43,7 +39,8 @@ const ENGINES: Readonly<Record<string, (nowMs: () => number) => Promise<TestLedg
       insert into resources (kind, name, spec, owner, created_revision, updated_revision, created_at_ms)
       select 'tenant', name, '{}', 'cli', 1, 1, 0 from unnest('{acme,beta}'::text[]) as name`)
     const clock = { ...systemClock, nowMs }
-    const writer = await startWriter(database.url, nowMs)
+    const writer = await postgresWriter(database.url, nowMs)
+    onTestFinished(() => writer.close())
     const engine = await openPostgres(database.url, { mode: 'write', clock, environment: {} })
     onTestFinished(() => engine.close())
     // Reports see all that is written here, and not only what was a second ago.
@@ -53,6 +50,7 @@ const ENGINES: Readonly<Record<string, (nowMs: () => number) => Promise<TestLedg
       readBare: async work => writer.fold().then(() => engine.readBare(work)),
       write: async work => writer.fold().then(() => engine.write(work)),
       writeBare: async work => writer.fold().then(() => engine.writeBare(work)),
+      clockOffMs: () => engine.clockOffMs(),
     }
     return {
       accounting: new PostgresAccounting(ports),
@@ -66,42 +64,3 @@ const ENGINES: Readonly<Record<string, (nowMs: () => number) => Promise<TestLedg
 
 /** The ledger of each engine, with the tenants acme and beta. The tests of its interface run on each. */
 export const LEDGERS = Object.entries(ENGINES).filter(([engine]) => engine === (TEST_ENGINE ?? 'sqlite'))
-
-/** The part of the thread, in this one. */
-async function startWriter(url: string, nowMs: () => number = Date.now) {
-  const address = parsePostgresUrl(url, 'test')
-  const done = new Map<number, () => void>()
-  const answers = new Map<number, () => void>()
-  let faults: string[] = []
-  let last = 0
-  const report = (message: PostgresReport) => {
-    if (message.is === 'held' || message.is === 'ended')
-      for (const number of message.numbers) done.get(number)?.()
-    else if (message.is === 'rejected') {
-      faults.push(message.fault)
-      done.get(message.number)?.()
-    } else if (message.is === 'alarm' || message.is === 'problem') faults.push(message.message)
-    else if (message.is === 'answered' || message.is === 'failed') answers.get(message.seq)?.()
-  }
-  const writer = await PostgresWriter.begin(
-    { connect: () => new LaneConnection(address), clock: { ...systemClock, nowMs }, report },
-    { batchRows: 500, leaseMs: 60_000, journalRoot: tempDir(onTestFinished).path },
-  )
-  onTestFinished(() => writer.close())
-  return {
-    async write(rows: readonly Row[]) {
-      faults = []
-      const numbered = rows.map(row => [++last, row] as const)
-      const written = numbered.map(([number]) => new Promise<void>(resolve => done.set(number, resolve)))
-      writer.receive({ items: numbered, cancelled: [] })
-      await Promise.all(written)
-      return faults
-    },
-    async fold() {
-      const seq = ++last
-      const answered = new Promise<void>(resolve => answers.set(seq, resolve))
-      writer.receive({ items: [{ seq, query: { query: 'nothing' } }], cancelled: [] })
-      await answered
-    },
-  }
-}

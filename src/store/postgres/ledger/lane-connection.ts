@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { PostgresAddress } from '../address.ts'
-import { clientConfig, loadDriver } from '../connection.ts'
+import { clientConfig, destroy, farewell, loadDriver } from '../connection.ts'
 import { isConnectionLost } from '../faults.ts'
 
 /** What a statement returned; the values in the order of its columns. */
@@ -70,8 +70,7 @@ export class LaneConnection implements Database {
     this.#isClosed = true
     const client = this.#client
     this.#client = undefined
-    // A server that is away does not answer to the goodbye either.
-    await client?.end().catch(() => undefined)
+    await farewell(client)
   }
 
   #drop(): void {
@@ -108,11 +107,6 @@ export class LaneConnection implements Database {
     this.#opened += 1
     return client
   }
-}
-
-/** A server that is away does not answer to a goodbye. */
-function destroy(client: pg.Client | undefined): void {
-  client?.connection.stream.destroy()
 }
 
 function ignore(): void {}
