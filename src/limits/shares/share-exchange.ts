@@ -146,10 +146,10 @@ export class ShareExchange {
     const { holder } = this
     const reply = await this.#send(message)
     holder.reply(message.number, reply, this.#clock.monotonicMs())
-    if (holder.isFenced) throw new Error('the shares of this gateway were given to another one')
+    if (holder.isFenced) throw notGranted('the shares of this gateway were given to another one')
   }
 }
 
-function notGranted(): GwError {
-  return new GwError('unavailable', undefined, { reason: 'the store does not grant shares of limits' })
+function notGranted(reason = 'the store does not grant shares of limits'): GwError {
+  return new GwError('unavailable', undefined, { reason })
 }

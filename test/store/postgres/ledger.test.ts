@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
@@ -12,7 +12,7 @@ async function setUp() {
   const database = await storeDatabase(onTestFinished)
   const events: string[] = []
   const folder = tempDir(onTestFinished).path
-  const open = async () => {
+  const open = async (more: { readonly leaseMs?: number } = {}) => {
     const ledger = await openLedger(database.url, {
       clock: systemClock,
       folder,
@@ -23,12 +23,16 @@ async function setUp() {
         onDeath: error => events.push(`death: ${error.message}`),
       },
       thread: new LedgerThread(WORKER_URL),
+      ...more,
     })
     onTestFinished(() => ledger.close(500).then(() => undefined))
     return ledger
   }
   return { database, events, open, ledger: await open() }
 }
+
+// The first database of a file waits for the server to start, which takes long on a busy machine.
+beforeAll(() => storeDatabase(afterAll).then(() => undefined), 60_000)
 
 describe('the ledger in PostgreSQL', () => {
   test('acknowledges each hold, its durability and its end, however they overlap', async () => {
@@ -74,6 +78,27 @@ describe('the ledger in PostgreSQL', () => {
     expect(events).toEqual([expect.stringContaining('death: this gateway gave no sign of life')])
     expect(await database.query('select count(*)::int as holds from holds')).toEqual([{ holds: 1 }])
     expect(await database.query('select count(*)::int as ends from ledger')).toEqual([{ ends: 1 }])
+  })
+
+  test('knows that it is fenced also without a call', async () => {
+    const { open, database, events } = await setUp()
+    const idle = await open({ leaseMs: 1_000 })
+    await database.execute('update instances set is_fenced = 1')
+    await expect.poll(() => idle.healthy).toBe(false)
+    expect(events).toContainEqual(expect.stringContaining('death: this gateway gave no sign of life'))
+  })
+
+  test('leaves the open calls of a fenced gateway alone that lives, whatever its clock says', async () => {
+    const { ledger, database, open, events } = await setUp()
+    // Its deadline is long over for the others.
+    await ledger.open(hold('open', { openedAtMs: NOON_MS, deadlineMs: NOON_MS + 60_000 }))
+    await database.execute('update instances set is_fenced = 1')
+    const next = await open()
+    expect(await next.recover(Date.now())).toBe(0)
+    await ledger.end(settle('open'))
+    expect(await next.recover(Date.now())).toBe(0)
+    expect(await database.query('select amount_nano::int as amount from ledger')).toEqual([{ amount: 400 }])
+    expect(events.filter(text => text.startsWith('alarm'))).toEqual([])
   })
 
   test('settles what a gateway left whose process has ended, and forgets it', async () => {

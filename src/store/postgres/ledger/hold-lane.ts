@@ -107,6 +107,8 @@ export class HoldLane {
   #start(): void {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined
+      // The other lane may have asked for something between the end of the loop and here.
+      if (this.#hasWork && !this.#isClosed) this.#start()
     })
   }
 

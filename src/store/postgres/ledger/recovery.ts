@@ -10,7 +10,10 @@ import type { PostgresShares } from './shares.ts'
 const MOST_HOLDS = 10_000
 
 export interface RecoveryOptions {
-  readonly nowMs: number
+  /** Monotonic clock. */
+  readonly tickMs: number
+  /** By instance, since when this gateway knows that it is fenced. No clock of another machine counts. */
+  readonly fencedSinceMs: Map<string, number>
   /** Leases count. */
   readonly mayExpire: boolean
   /** Writes the ends that an instance of this machine, which has ended, could not write itself. */
@@ -29,7 +32,7 @@ export async function recoverInstances(
   db: Database,
   shares: PostgresShares,
   own: string,
-  { nowMs, mayExpire, writeLeft }: RecoveryOptions,
+  { tickMs, fencedSinceMs, mayExpire, writeLeft }: RecoveryOptions,
 ): Promise<readonly Hold[]> {
   const identity = ownIdentity()
   const isDead = ({ process }: StoredInstance) => hasEnded(process, identity)
@@ -40,11 +43,17 @@ export async function recoverInstances(
     if (isDead(instance)) await writeLeft(id)
     await fold(db, id, undefined)
     const holds = await selectHolds(db, serial, MOST_HOLDS)
+    const sinceMs = fencedSinceMs.get(id) ?? tickMs
+    fencedSinceMs.set(id, sinceMs)
     const forgotten = isDead(instance)
       ? holds
-      : holds.filter(({ deadlineMs }) => deadlineMs + SWEEP_AFTER_MS <= nowMs)
+      : holds.filter(({ openedAtMs, deadlineMs }) => {
+          const lifeMs = deadlineMs - openedAtMs + SWEEP_AFTER_MS
+          return sinceMs + lifeMs <= tickMs
+        })
     if (forgotten.length > 0) return forgotten
-    if (holds.length < MOST_HOLDS && (await shares.recover(id, holds))) await deleteInstance(db, id)
+    if (holds.length < MOST_HOLDS && (await shares.recover(id, holds)) && (await deleteInstance(db, id)))
+      fencedSinceMs.delete(id)
   }
   return []
 }

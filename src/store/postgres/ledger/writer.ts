@@ -60,6 +60,7 @@ export class PostgresWriter {
   #hasNews = false
   /** Monotonic clock: since then each renewal has succeeded. */
   #steadySinceMs: number
+  readonly #fencedSinceMs = new Map<string, number>()
   #isClosed = false
 
   /** Registers the gateway. Throws errors of `pg`. */
@@ -192,7 +193,8 @@ export class PostgresWriter {
         return undefined
       case 'orphaned': {
         const holds = await recoverInstances(side, this.#shares, this.#instance, {
-          nowMs: this.#ports.clock.nowMs(),
+          tickMs: this.#ports.clock.monotonicMs(),
+          fencedSinceMs: this.#fencedSinceMs,
           mayExpire: this.#isSteady,
           writeLeft: instance => this.#writeLeft(instance),
         })
@@ -251,7 +253,9 @@ export class PostgresWriter {
     const { clock } = this.#ports
     const sinceMs = clock.monotonicMs()
     try {
-      await renewLease(this.#connections.holds, this.#instance, this.#settings.leaseMs)
+      const isAlive = await renewLease(this.#connections.holds, this.#instance, this.#settings.leaseMs)
+      // A gateway without calls has no hold that is rejected, and without shares it admits none.
+      if (!isAlive) this.#ports.report({ is: 'fenced' })
     } catch (error) {
       this.#steadySinceMs = Number.POSITIVE_INFINITY
       throw error
