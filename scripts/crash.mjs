@@ -9,7 +9,8 @@
  *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     tunnel  node connections that are cut, reset, half-closed, stalled or fed with garbage, 3,000 of them with 20 calls each
  *     fuzz    an hour of connections to peers that send anything
- *     many    one of four gateways on PostgreSQL is killed, 30 times; PostgreSQL is killed, 30 times
+ *     many    one of four gateways on PostgreSQL is killed, 30 times; PostgreSQL is killed, 30 times; networks that lose bytes, 20 times; gateways
+ *             and the server stopped for 30 s; clocks that differ; PostgreSQL away for a minute; a replica that is promoted
  *     nodes   200 nodes with 20 streams each, a tenth of which dies, and their CPU beside that of a direct endpoint; kill -9 of a node,
  *             an engine, the control plane and the gateway, 10 times each
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
@@ -39,7 +40,10 @@ const PROOFS = {
     files: ['test/crash/nodes.proof.ts', 'test/crash/node-kills.proof.ts'],
     sizes: { GW_NODES: '200', GW_STREAMS: '20', GW_EVENT_MS: '1500', GW_NODE_KILLS: '10' },
   },
-  many: { files: ['test/crash/many.proof.ts'], sizes: { GW_KILLS: '30' } },
+  many: {
+    files: ['test/crash/many.proof.ts', 'test/crash/many-faults.proof.ts'],
+    sizes: { GW_KILLS: '30', GW_FAULTS: '20' },
+  },
   soak: {
     files: ['test/crash/mixed.proof.ts', 'test/gateway/limits-at-once.proof.ts', 'test/crash/stale.proof.ts'],
     sizes: { GW_MIXED: '10000', GW_ROUNDS: '50', GW_STALE: '50000' },

@@ -2,10 +2,9 @@ import { once } from 'node:events'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished, test } from 'vitest'
-import { toFlags } from '../../src/store/ledger/columns.ts'
-import { requestIdOf } from '../../src/store/postgres/ledger/request-id.ts'
 import { emptyDatabase, type TestDatabase } from '../support/postgres.ts'
-import { type Books, type Load, limitsUnderLoad, type Running } from './limits-under-load.ts'
+import { type Load, limitsUnderLoad, type Running } from './limits-under-load.ts'
+import { postgresBooks } from './postgres-books.ts'
 
 const ROUNDS = Number(process.env['GW_KILLS'] ?? 3)
 const GATEWAYS = 4
@@ -13,7 +12,12 @@ const GATEWAYS = 4
 async function underLoad(disturb: (load: Load, database: TestDatabase) => Promise<void>): Promise<void> {
   const database = await emptyDatabase(onTestFinished)
   const report = await limitsUnderLoad(
-    { gateways: GATEWAYS, calls: 50 * ROUNDS, storeUrl: database.url, readBooks: () => booksOf(database) },
+    {
+      gateways: GATEWAYS,
+      calls: 50 * ROUNDS,
+      storeUrl: database.url,
+      readBooks: () => postgresBooks(database),
+    },
     load => disturb(load, database),
   )
   // Numbers for people, if a long run was asked for.
@@ -27,7 +31,7 @@ async function killOne({ random, gateways, serve }: Load): Promise<void> {
   child.kill('SIGKILL')
   await exited
   await pause(random() < 0.5 ? 0 : 1_500)
-  gateways[victim] = await serve()
+  gateways[victim] = await serve(victim)
 }
 
 test(
@@ -60,31 +64,3 @@ test(
     }),
   90_000 + ROUNDS * 30_000,
 )
-
-async function booksOf(database: TestDatabase): Promise<Books> {
-  const ends = await database.query<{ id: string; nano: string; flags: number }>(
-    `select ${requestIdOf('request')} as id, amount_nano::text as nano, flags from ledger where kind <= 1`,
-  )
-  const keys = await database.query<{ key: string; nano: string; tokens: string }>(
-    `select name as key, sum(amount_nano)::text as nano, sum(input_tokens + output_tokens)::text as tokens
-     from ledger join ledger_names on ledger_names.id = key_id where kind = 0 group by 1`,
-  )
-  const times = await database.query<{ at: string }>(
-    `select opened_at_ms as at from ledger join ledger_names on ledger_names.id = key_id
-     where kind <= 1 and name = 'rate' order by 1`,
-  )
-  const [open] = await database.query<{ count: string }>('select count(*) from open_holds')
-  const [leftShares] = await database.query(
-    `select (select count(*)::int from instances) as instances, (select count(*)::int from shares) as shares,
-      (select count(*)::int from scopes where leased <> 0) as "notReturned"`,
-  )
-  return {
-    charges: new Map(
-      ends.map(({ id, nano, flags }) => [id, { nano: BigInt(nano), flags: toFlags(flags).join() }]),
-    ),
-    open: Number(open?.count),
-    keys: new Map(keys.map(({ key, nano, tokens }) => [key, { nano: Number(nano), tokens: Number(tokens) }])),
-    rateTimes: times.map(({ at }) => Number(at)),
-    leftShares,
-  }
-}

@@ -32,6 +32,11 @@ export interface Scene {
   /** Of the database. */
   readonly path: string
   readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
+  /** With further variables in its environment. */
+  readonly serveWith: (
+    environment: Readonly<Record<string, string>>,
+    ...flags: string[]
+  ) => Promise<{ child: ChildProcess; url: string }>
   /** Runs a command on the store. */
   readonly run: (argv: readonly string[]) => ReturnType<typeof gw>
 }
@@ -55,8 +60,8 @@ export async function scene(config = ONE_MODEL, storeUrl?: string): Promise<Scen
   const store = storeUrl === undefined ? [] : ['--store', storeUrl]
   const run = (argv: readonly string[]) => gw(dir, [...argv, ...store])
   expect(await run(['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
-  const serve = async (...flags: string[]) => {
-    const child = start(dir, [
+  const serveWith = async (environment: Readonly<Record<string, string>>, ...flags: string[]) => {
+    const child = startWith(environment, dir, [
       'serve',
       '--gateway-only',
       '--listen',
@@ -70,13 +75,22 @@ export async function scene(config = ONE_MODEL, storeUrl?: string): Promise<Scen
     await said(child, 'Serving revision')
     return { child, url: line.slice('Gateway on '.length) }
   }
-  return { dir, upstream, path: dir.at('data/gw.db'), serve, run }
+  const serve = (...flags: string[]) => serveWith({}, ...flags)
+  return { dir, upstream, path: dir.at('data/gw.db'), serve, serveWith, run }
 }
 
 export function start(dir: TempDir, argv: readonly string[]): ChildProcess {
+  return startWith({}, dir, argv)
+}
+
+function startWith(
+  environment: Readonly<Record<string, string>>,
+  dir: TempDir,
+  argv: readonly string[],
+): ChildProcess {
   const child = spawn(process.execPath, [GW, ...argv], {
     cwd: dir.path,
-    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS },
+    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -26,7 +26,7 @@ test(
         child.kill('SIGKILL')
         await exited
         await pause(random() < 0.5 ? 0 : 1_500)
-        gateways[victim] = await serve()
+        gateways[victim] = await serve(victim)
       }
       await pause(2_000)
     })

