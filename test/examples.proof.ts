@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { delimiter } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { gw } from './cli/in-process.ts'
 import { freePort } from './support/free-port.ts'
 import { tempDir } from './support/temp-dir.ts'
@@ -72,6 +72,41 @@ describe('examples', { timeout: 60_000 }, () => {
     const [, manifest] =
       /^```yaml\n(.*?)^```$/ms.exec(readFileSync(`${ROOT}docs/kubernetes.md`, 'utf8')) ?? []
     expect(read('gw.yaml')).toBe(manifest)
+    const { resources, configMapGenerator } = parse(read('kustomization.yaml'))
+    for (const file of [...resources, ...configMapGenerator[0].files])
+      expect(existsSync(new URL(file, folder))).toBe(true)
+    const config = fileURLToPath(new URL('config', folder))
+    expect(await gw(['validate', '-c', config], { cwd: ROOT })).toMatchObject({ exit: 0 })
+  })
+
+  it('kubernetes-postgres: pods may come and go, and the configuration is valid', async () => {
+    const folder = new URL('kubernetes-postgres/', EXAMPLES)
+    const read = (name: string) => readFileSync(new URL(name, folder), 'utf8')
+    const documents = parseAllDocuments(read('gw.yaml')).map(document => document.toJS())
+    expect(documents.map(({ kind }) => kind)).toEqual([
+      'Deployment',
+      'Service',
+      'PodDisruptionBudget',
+      'HorizontalPodAutoscaler',
+    ])
+    const [{ spec: deployment }, { spec: service }, { spec: budget }, { spec: autoscaler }] = documents
+    const { metadata, spec: pod } = deployment.template
+    const [container] = pod.containers
+    // The autoscaler has the number of pods.
+    expect(deployment).not.toHaveProperty('replicas')
+    for (const labels of [deployment.selector.matchLabels, budget.selector.matchLabels, service.selector])
+      expect(labels).toEqual(metadata.labels)
+    const drainS = Number.parseInt(container.args.at(-1), 10)
+    expect(container.args.at(-2)).toBe('--drain')
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(
+      drainS + container.lifecycle.preStop.sleep.seconds,
+    )
+    for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+      expect(container).toHaveProperty(probe)
+    const metrics = autoscaler.metrics.map(
+      (metric: { pods?: { metric: { name: string } } }) => metric.pods?.metric.name,
+    )
+    expect(metrics).toContain('gw_requests_in_flight')
     const { resources, configMapGenerator } = parse(read('kustomization.yaml'))
     for (const file of [...resources, ...configMapGenerator[0].files])
       expect(existsSync(new URL(file, folder))).toBe(true)
