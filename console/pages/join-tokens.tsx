@@ -1,15 +1,15 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiFailure, dataOf, type Shapes } from '../api/client.ts'
+import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Code } from '../ui/copy.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { CreateDialog } from '../ui/create-dialog.tsx'
 import { ChoiceField, Field, TextField } from '../ui/fields.tsx'
 import { ago } from '../ui/format.ts'
 import { Labels } from '../ui/labels.tsx'
 import { useNow } from '../ui/now.ts'
-import { Failure, Section } from '../ui/page.tsx'
+import { Section } from '../ui/page.tsx'
 import { pairsIn } from '../ui/pairs.ts'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -125,33 +125,24 @@ function NewJoinToken({
   readonly onIssued: (token: Issued) => void
 }) {
   const { api } = useConsole()
-  const client = useQueryClient()
   const [pattern, setPattern] = useState('')
   const [uses, setUses] = useState('1')
   const [span, setSpan] = useState('1h')
   const [labels, setLabels] = useState('')
-  const creating = useMutation({
-    mutationFn: () => {
-      const body = { pattern, uses: Number(uses), expires_in: span, labels: pairsIn(labels) }
-      return dataOf(api.POST('/api/v1/join-tokens', { body }))
-    },
-    onSuccess: async token => {
-      await client.invalidateQueries({ queryKey: ['join-tokens'] })
-      onIssued(token)
-    },
-  })
-  const fieldError = (pointer: string) =>
-    creating.error instanceof ApiFailure ? creating.error.fieldError(pointer) : undefined
+  const create = () => {
+    const body = { pattern, uses: Number(uses), expires_in: span, labels: pairsIn(labels) }
+    return dataOf(api.POST('/api/v1/join-tokens', { body }))
+  }
   return (
-    <Dialog title="New join token" isOpen onClose={onClose}>
-      <form
-        onSubmit={event => {
-          event.preventDefault()
-          creating.mutate()
-        }}
-      >
-        <div className="stack">
-          {creating.error && <Failure error={creating.error} />}
+    <CreateDialog
+      title="New join token"
+      list="join-tokens"
+      create={create}
+      onClose={onClose}
+      onCreated={onIssued}
+    >
+      {errorOf => (
+        <>
           <TextField
             label="Name of the node"
             value={pattern}
@@ -159,7 +150,7 @@ function NewJoinToken({
             required
             autoComplete="off"
             spellCheck={false}
-            error={fieldError('/pattern')}
+            error={errorOf('/pattern')}
             hint="Or a pattern for many, such as gpu-*"
           />
           <TextField
@@ -169,7 +160,7 @@ function NewJoinToken({
             value={uses}
             onChange={setUses}
             required
-            error={fieldError('/uses')}
+            error={errorOf('/uses')}
             hint="How many nodes can join with it."
           />
           <ChoiceField label="Valid for" value={span} options={SPANS} onChange={setSpan} />
@@ -186,17 +177,9 @@ function NewJoinToken({
               />
             )}
           </Field>
-        </div>
-        <footer className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button primary" disabled={creating.isPending}>
-            Create
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </CreateDialog>
   )
 }
 

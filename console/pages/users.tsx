@@ -1,8 +1,9 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiFailure, type Shapes } from '../api/client.ts'
+import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { State } from '../ui/badges.tsx'
+import { CreateDialog } from '../ui/create-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField, TextField } from '../ui/fields.tsx'
 import { ago, clockTime } from '../ui/format.ts'
@@ -74,34 +75,26 @@ const ROLES = [
 
 function NewUser({ onClose }: { readonly onClose: () => void }) {
   const { api, queries } = useConsole()
-  const client = useQueryClient()
   const tenants = useInfiniteQuery(queries.tenants())
   const [name, setName] = useState('')
   const [role, setRole] = useState('tenant')
   const [tenant, setTenant] = useState('')
   const [password, setPassword] = useState('')
-  const creating = useMutation({
-    mutationFn: () => {
-      const place = role === 'admin' ? { role: 'admin' as const } : { role: 'tenant' as const, tenant }
-      return api.POST('/api/v1/users', { body: { name, password, ...place } })
-    },
-    onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: ['users'] })
-      onClose()
-    },
-  })
-  const fieldError = (pointer: string) =>
-    creating.error instanceof ApiFailure ? creating.error.fieldError(pointer) : undefined
+  const create = () => {
+    const place = role === 'admin' ? { role: 'admin' as const } : { role: 'tenant' as const, tenant }
+    return api.POST('/api/v1/users', { body: { name, password, ...place } })
+  }
   return (
-    <Dialog title="New user" isOpen onClose={onClose}>
-      <form
-        onSubmit={event => {
-          event.preventDefault()
-          creating.mutate()
-        }}
-      >
-        <div className="stack">
-          {creating.error && <Failure error={creating.error} />}
+    <CreateDialog
+      title="New user"
+      list="users"
+      create={create}
+      isComplete={role === 'admin' || tenant !== ''}
+      onClose={onClose}
+      onCreated={onClose}
+    >
+      {errorOf => (
+        <>
           <TextField
             label="Name"
             value={name}
@@ -109,7 +102,7 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
             required
             autoComplete="off"
             spellCheck={false}
-            error={fieldError('/name')}
+            error={errorOf('/name')}
             hint="Lower-case letters, digits and . _ @ -"
           />
           <ChoiceField label="Role" value={role} options={ROLES} onChange={setRole} />
@@ -122,7 +115,7 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
                 label: value === '' ? 'Choose …' : value,
               }))}
               onChange={setTenant}
-              error={fieldError('/tenant')}
+              error={errorOf('/tenant')}
             />
           )}
           <TextField
@@ -132,24 +125,12 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
             value={password}
             onChange={setPassword}
             required
-            error={fieldError('/password')}
+            error={errorOf('/password')}
             hint="At least 8 characters. The user can change it."
           />
-        </div>
-        <footer className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            className="button primary"
-            disabled={creating.isPending || (role === 'tenant' && tenant === '')}
-          >
-            Create
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </CreateDialog>
   )
 }
 

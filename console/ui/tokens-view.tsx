@@ -1,9 +1,9 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiFailure, dataOf, type Shapes } from '../api/client.ts'
+import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Code } from './copy.tsx'
-import { Dialog } from './dialog.tsx'
+import { CreateDialog } from './create-dialog.tsx'
 import { ChoiceField, TextField } from './fields.tsx'
 import { ago, day } from './format.ts'
 import { useNow } from './now.ts'
@@ -120,40 +120,27 @@ function NewToken({
 }) {
   const { api, queries } = useConsole()
   const { user } = useSession()
-  const client = useQueryClient()
   const isAdmin = user.role === 'admin'
   const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: isAdmin })
   const [name, setName] = useState('')
   const [scope, setScope] = useState('read')
   const [span, setSpan] = useState('90d')
   const [tenant, setTenant] = useState('')
-  const creating = useMutation({
-    mutationFn: () => {
-      const body = { name, scope: scope as 'read', expires_in: span, ...(tenant !== '' && { tenant }) }
-      return dataOf(api.POST('/api/v1/tokens', { body }))
-    },
-    onSuccess: async token => {
-      await client.invalidateQueries({ queryKey: ['tokens'] })
-      onIssued(token)
-    },
-  })
+  const create = () => {
+    const body = { name, scope: scope as 'read', expires_in: span, ...(tenant !== '' && { tenant }) }
+    return dataOf(api.POST('/api/v1/tokens', { body }))
+  }
   return (
-    <Dialog title="New token" isOpen onClose={onClose}>
-      <form
-        onSubmit={event => {
-          event.preventDefault()
-          creating.mutate()
-        }}
-      >
-        <div className="stack">
-          {creating.error && <Failure error={creating.error} />}
+    <CreateDialog title="New token" list="tokens" create={create} onClose={onClose} onCreated={onIssued}>
+      {errorOf => (
+        <>
           <TextField
             label="Purpose"
             value={name}
             onChange={setName}
             required
             autoComplete="off"
-            error={creating.error instanceof ApiFailure ? creating.error.fieldError('/name') : undefined}
+            error={errorOf('/name')}
             hint="Such as: nightly report"
           />
           <ChoiceField label="Scope" value={scope} options={SCOPES} onChange={setScope} />
@@ -169,16 +156,8 @@ function NewToken({
             />
           )}
           <ChoiceField label="Valid for" value={span} options={SPANS} onChange={setSpan} />
-        </div>
-        <footer className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button primary" disabled={creating.isPending}>
-            Create
-          </button>
-        </footer>
-      </form>
-    </Dialog>
+        </>
+      )}
+    </CreateDialog>
   )
 }
