@@ -49,7 +49,14 @@ const PAGES = [
 ] as const
 
 /** What the users of a tenant see in another way. */
-const TENANT_PAGES = ['/', '/models', '/keys', '/keys/team-blue-app', '/wallet'] as const
+const TENANT_PAGES = [
+  '/',
+  '/models',
+  '/keys',
+  '/keys/team-blue-app',
+  '/why?key=team-blue-app&model=chat',
+  '/wallet',
+] as const
 
 const VIEWS: readonly View[] = WIDTHS.flatMap(width => THEMES.map(theme => ({ width, theme })))
 
