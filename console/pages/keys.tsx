@@ -112,7 +112,7 @@ export function Keys() {
           },
           {
             head: 'Last used',
-            cell: ({ last_used_at: at }) => (at === undefined ? NONE : ago(at, now)),
+            cell: ({ last_used_at: at }) => (at === undefined ? NONE : lastUse(at, now)),
             hidden: 'phone',
           },
           {
@@ -135,4 +135,11 @@ export function Keys() {
       )}
     </>
   )
+}
+
+const QUARTER_MS = 900_000
+
+/** @param quarter the quarter of an hour of the last call. */
+function lastUse(quarter: string, nowMs: number): string {
+  return nowMs - Date.parse(quarter) < QUARTER_MS ? 'in the last 15 min' : ago(quarter, nowMs)
 }
