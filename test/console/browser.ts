@@ -33,6 +33,9 @@ export interface Tab {
   readonly faults: string[]
 }
 
+/** How long an element may take to appear on a machine with much else to do. */
+const READY_MS = 60_000
+
 export async function openTab(
   browser: Browser,
   origin: string,
@@ -46,6 +49,7 @@ export async function openTab(
     timezoneId: 'UTC',
     permissions: ['clipboard-read', 'clipboard-write'],
   })
+  context.setDefaultTimeout(READY_MS)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('console', message => {

@@ -28,7 +28,7 @@ async function asAdmin(): Promise<Tab> {
   return tab
 }
 
-describe.skipIf(!hasBrowser)('the console', () => {
+describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   test('makes a model callable, and the call is billed', async () => {
     const tab = await asAdmin()
     const { page } = tab

@@ -90,7 +90,7 @@ async function store(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-describe.skipIf(!hasBrowser)('by keyboard alone', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser)('by keyboard alone', { timeout: 240_000 }, () => {
   test('a model is made callable', async () => {
     const { page, faults } = await logInByKeyboard()
     const save = async (heading: string) => {

@@ -83,7 +83,7 @@ function send(page: Page, method: string, path: string, body?: object): Promise<
   })()`)
 }
 
-describe.skipIf(!hasBrowser)('each page', { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser)('each page', { timeout: 240_000 }, () => {
   test.each([
     ['admin', 'admin'],
     ['tom', 'tenant'],
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('each page', { timeout: 90_000 }, () => {
   })
 })
 
-describe.skipIf(!hasBrowser)('the server', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)('the server', { timeout: 240_000 }, () => {
   test('rejects every operation that a tenant may not call, from its own session', async () => {
     const tab = await loggedIn('tom')
     onTestFinished(() => tab.context.close())
@@ -139,7 +139,7 @@ describe.skipIf(!hasBrowser)('the server', { timeout: 60_000 }, () => {
   })
 })
 
-describe.skipIf(!hasBrowser)('a table', { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)('a table', { timeout: 240_000 }, () => {
   test('is saved for spreadsheets', async () => {
     const tab = await loggedIn('admin')
     onTestFinished(() => tab.context.close())

@@ -63,7 +63,7 @@ async function statusOf(secret: string): Promise<number> {
 }
 
 describe.skipIf(!hasBrowser)('the setup', () => {
-  test('by mouse from an empty store to an answered and billed call', { timeout: 120_000 }, async () => {
+  test('by mouse from an empty store to an answered and billed call', { timeout: 240_000 }, async () => {
     const tab = await openTab(browser, served.controlUrl)
     onTestFinished(() => tab.context.close())
     const { page } = tab
