@@ -19,7 +19,7 @@ export interface Change {
   readonly bindTo?: string
 }
 
-/** The key of a mutation that deletes a resource. Meanwhile nobody asks for what may be gone. */
+/** The key of a mutation that deletes a resource. Queries of the resource are not repeated meanwhile: they would get 404. */
 export function deletionOf(name: unknown): readonly unknown[] {
   return ['delete', name]
 }

@@ -1,7 +1,8 @@
 import type Database from 'better-sqlite3'
-import type { ScopeKind, ScopeName } from '../../schema/shares.ts'
+import type { ScopeName } from '../../schema/shares.ts'
 import type { InstanceState, ShareTables } from './grantor.ts'
 import type { ScopeState } from './rules.ts'
+import { type ScopeRow, toScopeState } from './scope-row.ts'
 
 const SELECT_INSTANCE = `select number, expires_at_ms, is_fenced from instances where id = ?`
 const SAVE_INSTANCE = `
@@ -31,18 +32,6 @@ const SELECT_RECALLED = `
   select scopes.owner, scopes.limit_name from scopes cross join shares
     on shares.instance = ? and shares.owner = scopes.owner and shares.limit_name = scopes.limit_name
   where scopes.wanted <> '0'`
-
-interface ScopeRow {
-  readonly kind: ScopeKind
-  readonly bound: string
-  readonly per_minute: string
-  readonly revision: number
-  readonly since_ms: number
-  readonly level: string
-  readonly at_ms: number
-  readonly leased: string
-  readonly wanted: string
-}
 
 interface NameRow {
   readonly owner: string
@@ -107,19 +96,7 @@ export class SqliteShareTables implements ShareTables {
 
   scope({ owner, limit }: ScopeName): ScopeState | undefined {
     const row = this.#scope.get(owner, limit) as ScopeRow | undefined
-    return (
-      row && {
-        kind: row.kind,
-        bound: BigInt(row.bound),
-        perMinute: BigInt(row.per_minute),
-        revision: row.revision,
-        sinceMs: row.since_ms,
-        level: BigInt(row.level),
-        atMs: row.at_ms,
-        leased: BigInt(row.leased),
-        wanted: BigInt(row.wanted),
-      }
-    )
+    return row && toScopeState(row)
   }
 
   saveScope({ owner, limit }: ScopeName, state: ScopeState): void {

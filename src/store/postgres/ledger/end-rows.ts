@@ -41,9 +41,24 @@ class Parameters {
 }
 
 const END_COLUMNS = [
-  'kind', 'at_ms', 'opened_at_ms', 'request', 'attempt', 'key_id', 'tenant_id', 'publication_id', 'endpoint_id', 'amount_nano',
-  ...USAGE_COLUMNS, 'flags', 'price_id', 'reason_id', 'open_ms', 'held_nano', 'held_tokens',
-].join(', ') // biome-ignore format: a list
+  'kind',
+  'at_ms',
+  'opened_at_ms',
+  'request',
+  'attempt',
+  'key_id',
+  'tenant_id',
+  'publication_id',
+  'endpoint_id',
+  'amount_nano',
+  ...USAGE_COLUMNS,
+  'flags',
+  'price_id',
+  'reason_id',
+  'open_ms',
+  'held_nano',
+  'held_tokens',
+].join(', ')
 const LOG_COLUMNS = [
   'at_ms',
   'request',

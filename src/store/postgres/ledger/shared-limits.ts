@@ -1,8 +1,9 @@
-import type { ScopeKind, SharedLimit } from '../../../schema/shares.ts'
+import type { SharedLimit } from '../../../schema/shares.ts'
 import { type PlainSql, prepare } from '../../engine.ts'
 import { toNano } from '../../ledger/columns.ts'
 import { QUARTER_MS } from '../../ledger/usage-sums.ts'
 import { usageOf } from '../../shares/rules.ts'
+import { type ScopeRow, toScopeState } from '../../shares/scope-row.ts'
 import { NOW_MS } from './clock-of-store.ts'
 
 const SELECT = `
@@ -19,18 +20,9 @@ const SELECT = `
   where owner in (select json_array_elements_text(cast(? as json)))
   order by 1, 2`
 
-interface Row {
+interface Row extends ScopeRow {
   readonly owner: string
   readonly limit: string
-  readonly kind: ScopeKind
-  readonly bound: string
-  readonly per_minute: string
-  readonly revision: number
-  readonly since_ms: number
-  readonly level: string
-  readonly at_ms: number
-  readonly leased: string
-  readonly wanted: string
   readonly now_ms: number
   readonly tokens: string | null
   readonly units: string | null
@@ -49,19 +41,8 @@ export async function sharedLimits(
   const rows = await prepare<[string], Row>(raw, SELECT).all(JSON.stringify(owners))
   return rows.map(row => {
     const { owner, limit, kind } = row
-    const state = {
-      kind,
-      bound: BigInt(row.bound),
-      perMinute: BigInt(row.per_minute),
-      revision: row.revision,
-      sinceMs: row.since_ms,
-      level: BigInt(row.level),
-      atMs: row.at_ms,
-      leased: BigInt(row.leased),
-      wanted: BigInt(row.wanted),
-    }
     const spent = kind === 'sum' ? spentOf(row) : 0n
-    return { scope: { owner, limit }, ...usageOf(state, spent, row.now_ms) }
+    return { scope: { owner, limit }, ...usageOf(toScopeState(row), spent, row.now_ms) }
   })
 }
 
