@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
+import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
@@ -8,19 +9,16 @@ import { SHARE_FAULTS, type ShareFault } from './share-faults.ts'
 import { runHistory, shareSteps, shareWorlds } from './share-model.ts'
 import { inMaps, inSqlite, type ShareModules } from './share-systems.ts'
 
-const FILES: Readonly<Record<ShareFault['file'], string>> = {
-  rules: 'store/shares/rules',
-  grantor: 'store/shares/grantor',
-  'sqlite-tables': 'store/shares/sqlite-tables',
-  share: 'limits/shares/share',
-  'share-holder': 'limits/shares/share-holder',
-}
+const FOLDERS = ['store/shares', 'limits/shares'].map(
+  folder => new URL(`../../../src/${folder}/`, import.meta.url),
+)
 
-/** The modules of shares with a fault, side by side in a folder: they import nothing else at run time. */
+/** The modules of shares with a fault, side by side in a folder: those that are loaded import nothing else. */
 async function modulesWith(fault: ShareFault): Promise<ShareModules> {
   const folder = tempDir(onTestFinished)
-  for (const [name, path] of Object.entries(FILES)) {
-    const source = readFileSync(new URL(`../../../src/${path}.ts`, import.meta.url), 'utf8')
+  for (const file of FOLDERS.flatMap(url => readdirSync(url).map(name => new URL(name, url)))) {
+    const source = readFileSync(file, 'utf8')
+    const name = basename(file.pathname, '.ts')
     const isFaulty = name === fault.file
     if (isFaulty) expect(source.split(fault.text), `${fault.text} is there once`).toHaveLength(2)
     const text = isFaulty ? source.replace(fault.text, () => fault.by) : source
