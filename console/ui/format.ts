@@ -8,10 +8,15 @@ const TIME = new Intl.DateTimeFormat('en', {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
-  hour12: false,
+  hourCycle: 'h23',
 })
 
-const HOUR = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', hour: '2-digit', hour12: false })
+const HOUR = new Intl.DateTimeFormat('en', {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  hourCycle: 'h23',
+})
 
 const MINUTE_S = 60
 const HOUR_S = 3_600

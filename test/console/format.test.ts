@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import {
+  ago,
+  clockTime,
+  hour,
+  milliseconds,
+  money,
+  pluralized,
+  roundedMoney,
+} from '../../console/ui/format.ts'
+
+test('midnight is 00, not 24', () => {
+  const time = new Date(2026, 10, 23, 0, 5, 7).toISOString()
+  expect(clockTime(time)).toBe('Nov 23, 00:05:07')
+  expect(hour(time)).toBe('Nov 23, 00:00')
+})
+
+test.each([
+  ['1234567.5', '1,234,567.50 USD'],
+  ['-0.000021', '−0.000021 USD'],
+  ['90071992547409931.000000001', '90,071,992,547,409,931.000000001 USD'],
+])('money is the text of the ledger, grouped: %s', (amount, text) => {
+  expect(money(amount, 'USD')).toBe(text)
+})
+
+test.each([
+  ['0', '0.00 USD'],
+  ['0.004', '< 0.01 USD'],
+  ['12.345', '12.35 USD'],
+])('rounded money never hides that something was spent: %s', (amount, text) => {
+  expect(roundedMoney(amount, 'USD')).toBe(text)
+})
+
+test.each([
+  [0, 'now'],
+  [-42_000, '42 s ago'],
+  [90_000, 'in 1 min'],
+  [-47 * 3_600_000, '47 h ago'],
+  [-72 * 3_600_000, '3 days ago'],
+])('a time %i ms from now', (ms, text) => {
+  const nowMs = Date.UTC(2026, 10, 23)
+  expect(ago(new Date(nowMs + ms).toISOString(), nowMs)).toBe(text)
+})
+
+test('units and plurals', () => {
+  expect([999.4, 1_234, 12_345, null].map(milliseconds)).toEqual(['999 ms', '1.23 s', '12.3 s', '–'])
+  expect([pluralized(1, 'key'), pluralized(2_000, 'key')]).toEqual(['1 key', '2,000 keys'])
+})
