@@ -14,7 +14,8 @@ import {
   type View,
   WIDTHS,
 } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+import { HISTORY_CONFIG, keepCalling, makeHistory, type Secrets } from './history.ts'
+import { PASSWORD, type SceneWorld, type ServedConsole, serveConsole } from './scene.ts'
 
 /** With GW_SCREENSHOTS=1 the pictures of the page about the console are made anew. */
 const PICTURES = fileURLToPath(new URL('../../docs/console/', import.meta.url))
@@ -70,14 +71,26 @@ const ends: (() => unknown)[] = []
 
 beforeAll(async () => {
   if (!hasBrowser) return
-  served = await serveConsole(end => void ends.unshift(end))
+  let secrets: Secrets | undefined
+  const past = {
+    more: HISTORY_CONFIG,
+    apply: async (world: SceneWorld) => void (secrets = await makeHistory(world)),
+  }
+  served = await serveConsole(end => void ends.unshift(end), makesPictures ? past : {})
   await served.joinNode('gpu-7')
-  await someTraffic(served)
+  await someTraffic(served, secrets)
   await served.addUser('tom', 'team-blue')
   await served.gw('nodes', 'token', 'gpu-8')
   browser = await launchBrowser()
   ends.unshift(() => browser.close())
-})
+  if (!secrets) return
+  const end = new AbortController()
+  const calling = keepCalling(served.gatewayUrl, secrets, end.signal)
+  ends.unshift(() => {
+    end.abort()
+    return calling
+  })
+}, 240_000)
 afterAll(async () => {
   for (const end of ends) await end()
 })
@@ -88,8 +101,8 @@ function isPictured(name: string, { width, theme }: View): boolean {
 }
 
 /** Calls of each kind: answered ones, a stream, and one that is rejected. */
-async function someTraffic({ gw, gatewayUrl }: ServedConsole): Promise<void> {
-  const secret = (await gw('keys', 'issue', 'team-blue-app')).trim()
+async function someTraffic({ gw, gatewayUrl }: ServedConsole, secrets?: Secrets): Promise<void> {
+  const secret = secrets?.get('team-blue-app') ?? (await gw('keys', 'issue', 'team-blue-app')).trim()
   const platform = (await gw('keys', 'issue', 'platform-test')).trim()
   await gw('wallet', 'credit', 'team-blue', '25', '--reference', 'invoice-1').catch(() => undefined)
   const chat = (model: string, more: object = {}, credential = secret) =>
@@ -115,6 +128,7 @@ describe.skipIf(!hasBrowser)(
         found.push(...(await accessibilityFaults(at)).map(fault => `${name}: ${fault}`))
         if (await isTooWide(at)) found.push(`${name} is wider than the window`)
         if (!makesPictures || !isPictured(name, view)) return
+        if (name === '/') await at.page.getByRole('link', { name: 'chat-large' }).waitFor()
         mkdirSync(PICTURES, { recursive: true })
         const file = `${name.replaceAll(/[/?&=]/g, '-').replace(/^-|-$/g, '') || 'overview'}-${view.width}-${view.theme}.png`
         await at.page.screenshot({ path: PICTURES + file })

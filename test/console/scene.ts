@@ -44,12 +44,27 @@ export interface ServedConsole {
 
 const READY_MS = 30_000
 
+/** Where commands over the store of a scene run. */
+export interface SceneWorld {
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
 /**
- * @param options `isEmpty`: the store has nothing but the administrator `admin`; `more`: a file beside the example.
+ * @param options `isEmpty`: the store has nothing but the administrator `admin`; `more`: a file beside the example;
+ * `apply`: fills the store in place of `gw apply`.
  */
 export async function serveConsole(
   whenOver: WhenOver,
-  { isEmpty = false, more = '' }: { readonly isEmpty?: boolean; readonly more?: string } = {},
+  {
+    isEmpty = false,
+    more = '',
+    apply,
+  }: {
+    readonly isEmpty?: boolean
+    readonly more?: string
+    readonly apply?: ((world: SceneWorld) => Promise<void>) | undefined
+  } = {},
 ): Promise<ServedConsole> {
   const { path: cwd } = tempDir(whenOver)
   const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const
@@ -88,7 +103,8 @@ export async function serveConsole(
     cpSync(EXAMPLE, `${cwd}/config`, { recursive: true })
     writeFileSync(`${cwd}/config/nodes.yaml`, NODES)
     if (more !== '') writeFileSync(`${cwd}/config/more.yaml`, more)
-    await gw('apply', '-c', 'config', '--yes', '--no-input')
+    if (apply) await apply({ cwd, environment })
+    else await gw('apply', '-c', 'config', '--yes', '--no-input')
   }
   const serve = () =>
     start([
@@ -132,7 +148,8 @@ export async function serveConsole(
   }
 }
 
-async function answers(url: string): Promise<void> {
+/** Waits until a control plane or a gateway answers. */
+export async function answers(url: string): Promise<void> {
   const deadline = performance.now() + READY_MS
   while (performance.now() < deadline) {
     const answer = await fetch(url).catch(() => undefined)
