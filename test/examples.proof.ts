@@ -41,7 +41,7 @@ async function run(example: string): Promise<string> {
 }
 
 // Each starts several processes.
-describe('examples', { timeout: 60_000 }, () => {
+describe('examples', () => {
   it('sdks: the SDKs of OpenAI and Anthropic are answered, streamed and not', async () => {
     const output = await run('sdks')
     for (const line of ['openai: chat', 'openai, streamed:', 'anthropic: chat', 'anthropic, streamed:'])

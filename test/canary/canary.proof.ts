@@ -247,7 +247,7 @@ async function manage({ gateway, control }: { readonly gateway: string; readonly
   }
   const revision = await send('GET', '/config/revisions?limit=1', undefined, bearer)
   const { data } = JSON.parse(revision.body) as { readonly data: readonly { readonly id: number }[] }
-  await expect.poll(() => revisionOf(gateway), { timeout: 5_000 }).toBe(data[0]?.id)
+  await expect.poll(() => revisionOf(gateway)).toBe(data[0]?.id)
 }
 
 async function revisionOf(gateway: string): Promise<number> {

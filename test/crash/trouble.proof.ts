@@ -74,7 +74,7 @@ test.for(PROBLEMS)(
     upstream.answer(json({ usage: USAGE }))
     // A gateway looks for credits once a second.
     const paid = async () => (await call(CHAT, {}, PREPAID_SECRET)).status
-    await expect.poll(paid, { timeout: 10_000 }).toBe(200)
+    await expect.poll(paid).toBe(200)
     const problem = problemFor(folder)
     const going = gate()
     upstream.answer(sse([EVENT, going, REST]))

@@ -60,7 +60,7 @@ async function start(dir: TempDir, files?: ServeOptions['files']) {
 }
 
 describe('a gateway over files', () => {
-  test('applies them before it serves, also where no store was ever made', { timeout: 60_000 }, async () => {
+  test('applies them before it serves, also where no store was ever made', async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: false })
@@ -68,33 +68,29 @@ describe('a gateway over files', () => {
     expect(await health()).toMatchObject({ status: 'ok', revision: 1, reasons: [] })
   })
 
-  test('serves them within moments of each save, and what was good while they are not', {
-    timeout: 60_000,
-  }, async () => {
+  test('serves them within moments of each save, and what was good while they are not', async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: true })
     dir.write('gw.yaml', model('second'))
-    await expect.poll(models, { timeout: 10_000 }).toEqual(['second'])
+    await expect.poll(models).toEqual(['second'])
     dir.write('gw.yaml', model('third', ', served_modell: x'))
-    await expect.poll(async () => (await health()).status, { timeout: 10_000 }).toBe('degraded')
+    await expect.poll(async () => (await health()).status).toBe('degraded')
     expect((await health()).reasons).toEqual([
       expect.stringMatching(/^files_rejected: .*gw\.yaml:3:\d+ GW1202 .*served_modell/),
     ])
     expect(await models()).toEqual(['second'])
     dir.write('gw.yaml', model('third'))
-    await expect.poll(models, { timeout: 10_000 }).toEqual(['third'])
+    await expect.poll(models).toEqual(['third'])
     expect(await health()).toMatchObject({ status: 'ok', reasons: [] })
   })
 
-  test('says `drift` while a rollback stands that their next save would undo', {
-    timeout: 60_000,
-  }, async () => {
+  test('says `drift` while a rollback stands that their next save would undo', async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { models, health } = await start(dir, { paths, watch: true })
     dir.write('gw.yaml', model('second'))
-    await expect.poll(models, { timeout: 10_000 }).toEqual(['second'])
+    await expect.poll(models).toEqual(['second'])
     expect((await health()).reasons).toEqual([])
     const world = { cwd: dir.path }
     const rollback = await gwProcess(['rollback', '1', '--yes', '--store', 'sqlite:./gw.db'], world)
@@ -104,7 +100,7 @@ describe('a gateway over files', () => {
     )
     expect(await models()).toEqual(['first'])
     await expect
-      .poll(async () => (await health()).reasons, { timeout: 10_000 })
+      .poll(async () => (await health()).reasons)
       .toEqual([
         expect.stringMatching(/^drift: revision 3, a rollback to 1.*, differs from .*gw\.yaml: \d resources/),
       ])
@@ -112,13 +108,11 @@ describe('a gateway over files', () => {
     const status = await gwProcess(['status', '--store', 'sqlite:./gw.db'], world)
     expect(status.stdout).toContain('drift: revision 3')
     dir.write('gw.yaml', model('first'))
-    await expect.poll(async () => (await health()).status, { timeout: 10_000 }).toBe('ok')
+    await expect.poll(async () => (await health()).status).toBe('ok')
     expect(await models()).toEqual(['first'])
   })
 
-  test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', {
-    timeout: 60_000,
-  }, async () => {
+  test('says `drift` after an apply of other files, not after keys of the command line, and no more once it is undone', async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('first'))]
     const { health } = await start(dir, { paths, watch: false })
@@ -130,15 +124,13 @@ describe('a gateway over files', () => {
     const other = dir.write('other.yaml', model('second'))
     await run('apply', '-c', other, '--yes', '--skip-probe')
     await expect
-      .poll(async () => (await health()).reasons, { timeout: 10_000 })
+      .poll(async () => (await health()).reasons)
       .toEqual([expect.stringMatching(/^drift: revision 3, an apply.*: 4 resources differ/)])
     await run('apply', '-c', 'gw.yaml', '--yes', '--skip-probe')
-    await expect.poll(async () => (await health()).reasons, { timeout: 10_000 }).toEqual([])
+    await expect.poll(async () => (await health()).reasons).toEqual([])
   })
 
-  test('that starts again over broken files serves the last good revision, and heals by a reload', {
-    timeout: 60_000,
-  }, async () => {
+  test('that starts again over broken files serves the last good revision, and heals by a reload', async () => {
     const dir = tempDir(onTestFinished)
     const paths = [dir.write('gw.yaml', model('good'))]
     await (await start(dir, { paths, watch: false })).close()

@@ -72,9 +72,7 @@ async function embed(gatewayUrl: string, secret: string): Promise<number> {
   return answer.status
 }
 
-test('a credential that was given over REST is what the upstream is sent, also after the next one and a restart', {
-  timeout: 60_000,
-}, async () => {
+test('a credential that was given over REST is what the upstream is sent, also after the next one and a restart', async () => {
   const { dir, upstream, start, gateway } = await setUp()
   const secret = await gateway.issue('app')
   const ask = await admin(gateway.controlUrl)
@@ -114,9 +112,7 @@ test('a credential that was given over REST is what the upstream is sent, also a
   expect(upstream.lastRequest.header('authorization')).toBe('Bearer sk-second')
 })
 
-test('a gateway with another master key keeps what it serves, and says what it cannot open', {
-  timeout: 60_000,
-}, async () => {
+test('a gateway with another master key keeps what it serves, and says what it cannot open', async () => {
   const { dir, upstream, gateway } = await setUp({ GW_MASTER_KEY: randomBytes(32).toString('base64') })
   const elsewhere = await serve(
     { store: gateway.store, control: { host: '127.0.0.1', port: 0 } },
@@ -152,9 +148,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
   })
 })
 
-test('a probe, over REST and by the command line, opens what is kept, and says where it cannot', {
-  timeout: 60_000,
-}, async () => {
+test('a probe, over REST and by the command line, opens what is kept, and says where it cannot', async () => {
   const { dir, upstream, gateway } = await setUp()
   const ask = await admin(gateway.controlUrl)
   upstream.answer(json({ choices: [{ message: { role: 'assistant', content: 'ok' } }] }))

@@ -34,7 +34,7 @@ async function modulesWith(fault: ShareFault): Promise<ShareModules> {
   }
 }
 
-test.each(SHARE_FAULTS)('the model finds that $what', { timeout: 60_000 }, async fault => {
+test.each(SHARE_FAULTS)('the model finds that $what', async fault => {
   const modules = await modulesWith(fault)
   const system = fault.file === 'sqlite-tables' ? await inSqlite(modules) : inMaps(modules)
   const { failed } = fc.check(
