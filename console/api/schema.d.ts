@@ -346,6 +346,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gateways": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List gateways */
+        get: operations["list_gateways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gateways/{id}/forget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Forget a gateway that will never return */
+        post: operations["forget_gateway"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/join-tokens": {
         parameters: {
             query?: never;
@@ -1508,6 +1542,13 @@ export interface components {
             paths: string[];
             watch: boolean;
         };
+        forgotten_gateway: {
+            /** @constant */
+            forgotten: true;
+            id: string;
+            open_calls: number;
+            shares: number;
+        };
         gateway: {
             behind: boolean;
             in_flight: number;
@@ -1570,6 +1611,20 @@ export interface components {
             };
             pattern: string;
             uses_left: number;
+        };
+        joined_gateway: {
+            id: string;
+            lease_until: string | null;
+            name: string | null;
+            open_calls: number;
+            revision: number | null;
+            seen_at: string | null;
+            shares: number | null;
+            started_at: string | null;
+            /** @enum {string} */
+            state: "alive" | "late" | "fenced";
+            url: string | null;
+            version: string | null;
         };
         key_patch: {
             budget?: {
@@ -3584,6 +3639,54 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": components["schemas"]["event"];
+                };
+            };
+        };
+    };
+    list_gateways: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["joined_gateway"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    forget_gateway: {
+        parameters: {
+            query?: {
+                force?: "true" | "false";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["forgotten_gateway"];
                 };
             };
         };

@@ -36,6 +36,7 @@ const ANSWERED: Partial<Record<CommandCode, ApiCode>> = {
   maintenance_in_file: 'managed_by_config',
   too_many_deletes: 'too_many_deletes',
   last_admin: 'last_admin',
+  gateway_alive: 'gateway_alive',
   probe_failed: 'probe_failed',
 }
 

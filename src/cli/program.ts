@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   restart: async () => (await import('./commands/restart.ts')).restartCommand,
   status: async () => (await import('./commands/status.ts')).statusCommand,
+  gateways: async () => (await import('./commands/gateways.ts')).gatewaysCommand,
   top: async () => (await import('./commands/top.ts')).topCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,

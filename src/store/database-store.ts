@@ -23,6 +23,7 @@ import { Accounts, selectAccountNames } from './renames.ts'
 import { selectCounts, selectResources } from './resources.ts'
 import { readResourcesAt } from './revision-changes.ts'
 import { selectHead, selectRevision, selectRevisions } from './revisions.ts'
+import type { InstanceRegistry } from './shares/registry.ts'
 import { selectStored } from './stored-credentials.ts'
 import type { Tables } from './tables.ts'
 import type {
@@ -54,6 +55,7 @@ export interface StoreParts<Raw extends PlainSql> {
   readonly serving: ServingStore
   /** The ledger by accounts, on the given transactions. */
   readonly accountingOf: (ports: StorePorts<Raw>) => Accounting
+  readonly registryOf: (ports: StorePorts<Raw>) => InstanceRegistry
 }
 
 /** The store in a database. Opened by `openStore`. */
@@ -61,6 +63,7 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
   readonly accounting: Accounting
   readonly users: DatabaseUsers
   readonly nodes: DatabaseNodes
+  readonly instances: InstanceRegistry
   readonly #parts: StoreParts<Raw>
   readonly #clock: Clock
   /** Checked inside the transaction of each change; absent: no check. */
@@ -70,7 +73,7 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
     this.#parts = parts
     this.#clock = clock
     this.#authority = authority
-    const { engine, accountingOf } = parts
+    const { engine, accountingOf, registryOf } = parts
     const ports: StorePorts<Raw> = {
       read: work => engine.read(work),
       readBare: work => engine.readBare(work),
@@ -84,6 +87,7 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
     )
     this.users = new DatabaseUsers(ports)
     this.nodes = new DatabaseNodes(ports)
+    this.instances = registryOf(ports)
   }
 
   head(): Promise<Head> {

@@ -1,7 +1,9 @@
 import process from 'node:process'
+import type Database from 'better-sqlite3'
 import type { Clock } from '../base/clock.ts'
 import { Connection } from './connection.ts'
 import type { StoreMode } from './database.ts'
+import type { StorePorts } from './engine.ts'
 import type { OnMigration } from './migrate.ts'
 import { DatabaseServingStore } from './serving-store.ts'
 import { SqliteEngine } from './sqlite-engine.ts'
@@ -35,14 +37,29 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
   const { DatabaseStore } = await import('./database-store.ts')
   if (isPostgresUrl(url)) {
     const { PostgresAccounting } = await import('./postgres/ledger/accounting.ts')
+    const { PostgresRegistry } = await import('./postgres/ledger/registry.ts')
     const engine = await openDatabase(url, options)
     const serving = new DatabaseServingStore(engine, clock)
-    return new DatabaseStore({ engine, serving, accountingOf: ports => new PostgresAccounting(ports) }, clock)
+    const parts = {
+      engine,
+      serving,
+      accountingOf: (ports: StorePorts) => new PostgresAccounting(ports),
+      registryOf: (ports: StorePorts) => new PostgresRegistry(ports),
+    }
+    return new DatabaseStore(parts, clock)
   }
   const { SqliteAccounting } = await import('./ledger/accounting.ts')
+  const { SqliteRegistry } = await import('./shares/sqlite-registry.ts')
   const engine = await openFile(url, options)
   const serving = new DatabaseServingStore(engine, clock)
-  return new DatabaseStore({ engine, serving, accountingOf: ports => new SqliteAccounting(ports) }, clock)
+  const path = storePath(url, options.folder ?? '.')
+  const parts = {
+    engine,
+    serving,
+    accountingOf: (ports: StorePorts<Database.Database>) => new SqliteAccounting(ports),
+    registryOf: (ports: StorePorts<Database.Database>) => new SqliteRegistry(ports, path),
+  }
+  return new DatabaseStore(parts, clock)
 }
 
 /** Opens only the part that a serving gateway needs, in a third of the time. @throws as {@link openStore} */

@@ -3,6 +3,7 @@ import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { StoredCredential } from '../schema/stored-credential.ts'
 import type { Accounting } from './ledger/types.ts'
 import type { NodeStore, ServingNodes } from './nodes/types.ts'
+import type { InstanceRegistry } from './shares/registry.ts'
 import type { Authority, UserStore, UserStoreReads } from './users/types.ts'
 
 /** Who may change a resource: the files of a set through `gw apply`, the command line, or REST. */
@@ -244,6 +245,8 @@ export interface Store {
   readonly users: UserStore
   /** Machines that dial in. */
   readonly nodes: NodeStore
+  /** The gateways that have joined, and what they hold. */
+  readonly instances: InstanceRegistry
   head(): Promise<Head>
   live(): Promise<Live>
   /** The part of the current state that a query selects; secrets and suspensions only of the keys in the result. */
@@ -340,6 +343,7 @@ export interface StoreReads
   readonly accounting: Omit<Accounting, 'credit' | 'debit' | 'adjust'>
   readonly users: UserStoreReads
   readonly nodes: Pick<NodeStore, 'all' | 'joinTokens'>
+  readonly instances: Pick<InstanceRegistry, 'all'>
 }
 
 /** The part of the store that a serving gateway uses. */

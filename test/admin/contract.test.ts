@@ -114,6 +114,13 @@ test('every operation answers as the document says, in success', async () => {
   await call('uncordon_node', gpu)
   await call('revoke_node', gpu)
 
+  const lost = { id: 'lost', pid: 7, host: 'box', startedAtMs: 0, revision: 1, keyVersion: 0 }
+  await scene.store.reportGateway(lost)
+  const listed = await call('list_gateways')
+  expect(listed.body.data.at(-1)).toMatchObject({ id: 'lost', name: 'box:7', state: 'alive', shares: 0 })
+  const forget = { params: { id: 'lost' }, query: { force: 'true' } }
+  expect((await call('forget_gateway', forget)).body).toMatchObject({ forgotten: true })
+
   await call('get_usage', { query: { by: 'key' } })
   await call('call_playground', {
     body: { secret: 'gw_none', path: '/v1/chat/completions', body: { model: 'm' } },

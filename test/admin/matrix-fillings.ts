@@ -85,6 +85,12 @@ const booking: Fill = async ({ fresh }, tenant) => ({
   params: { name: tenant },
   body: { amount: '1', reference: fresh('reference') },
 })
+const gateway: Fill = async ({ store, fresh }) => {
+  const id = fresh('gateway')
+  await store.reportGateway({ ...LOST_GATEWAY, id })
+  return { params: { id }, query: { force: 'true' } }
+}
+const LOST_GATEWAY = { pid: 1, host: 'elsewhere', startedAtMs: 0, revision: 99, keyVersion: 99 }
 const yaml = (set: string) => `version: 1\nset: ${set}\npublications:\n  ${set}: { status: draft }\n`
 
 /** A token of the user of a tenant, by its id: an administrator makes none for others. */
@@ -157,6 +163,9 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
     })
     return { params: { name: id } }
   },
+
+  list_gateways: nothing,
+  forget_gateway: gateway,
 
   list_endpoints: nothing,
   create_endpoint: async ({ fresh }) => ({ body: newEndpoint(fresh('endpoint')) }),

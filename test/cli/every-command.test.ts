@@ -94,6 +94,8 @@ const WAYS: Readonly<Record<string, Way>> = {
   // To do its work it takes a server: test/cli/store-copy.proof.ts.
   'store copy': { works: 'store copy --help', fails: 'store copy sqlite:a.db sqlite:b.db' },
   migrate: { works: 'migrate', fails: 'migrate --store sqlite:gw.yaml' },
+  'gateways list': { works: 'gateways list', fails: `gateways list ${NOWHERE}`, narrow: true },
+  'gateways forget': { works: 'gateways forget lost --force', fails: 'gateways forget none' },
   'maintenance on': { works: 'maintenance on', fails: `maintenance on ${NOWHERE}` },
   'maintenance off': { works: 'maintenance off', fails: `maintenance off ${NOWHERE}` },
   'maintenance status': { works: 'maintenance status', fails: `maintenance status ${NOWHERE}` },
@@ -185,6 +187,8 @@ beforeAll(async () => {
     await store.users.createUser({ name, role: 'admin', passwordHash: 'none that fits' })
   const token = { id: 'known', digest: keyDigest('known'), user: 'ada', name: 'known' } as const
   await store.users.createToken({ ...token, scope: 'read', expiresAtMs: clock.nowMs() + 3_600_000 })
+  const elsewhere = { pid: 7, host: 'elsewhere', startedAtMs: clock.nowMs() } as const
+  await store.reportGateway({ ...elsewhere, id: 'lost', revision: 99, keyVersion: 99 })
   await joinedNode(template.at('data/gw.db'), 'gpu-7')
   const join = { id: 'known', digest: keyDigest('join'), pattern: 'gpu-9', labels: {}, uses: 1 }
   await store.nodes.createJoinToken({ ...join, expiresAtMs: clock.nowMs() + 3_600_000 })

@@ -1,12 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { makeProgram } from '../../src/cli/program.ts'
+import { openStore } from '../../src/store/open.ts'
 import { joinedNode } from '../support/joined-node.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
 import { gw } from './in-process.ts'
 import { shapeOf } from './json-shape.ts'
 import { FIRST, SECOND } from './sample-tree.ts'
-import { billed, write } from './traffic.ts'
+import { billed, NOON_MS, write } from './traffic.ts'
 
 /** docs/json-output.md is made here, by `npx vitest run test/cli/json-output.test.ts -u`; without it they are compared. */
 
@@ -65,6 +67,8 @@ nodes drain gpu-7
 nodes uncordon gpu-7
 nodes revoke gpu-7
 node status --state node.json
+gateways list
+gateways forget lost --force
 keys revoke app --yes
 keys delete trial --yes
 probe
@@ -141,6 +145,7 @@ async function page(): Promise<string> {
         ...billed({ id: 'req_2', flags: ['estimated'], record: { status: 502 } }),
       ])
     }
+    if (line === 'gateways list') await reportLost()
     if (line === 'nodes list') await joinedNode(dir.at('data/gw.db'), 'gpu-7')
     const words = [...line.replace('ID', id).split(' '), '--format', 'json']
     const { stdout } = await gw(words, { cwd: dir.path, clock, stdin: 'a long enough password 42\n' })
@@ -149,6 +154,13 @@ async function page(): Promise<string> {
     sections.push(`## \`gw ${line}\`\n\n\`\`\`\n${shapeOf(document).join('\n')}\n\`\`\`\n`)
   }
   return [INTRODUCTION, ...sections].join('\n')
+}
+
+async function reportLost(): Promise<void> {
+  const store = await openStore(await storeOfFolder(dir.path), { mode: 'write', clock, folder: dir.path })
+  const more = { version: '1.2.3', url: 'http://127.0.0.1:9', startedAtMs: NOON_MS }
+  await store.reportGateway({ id: 'lost', pid: 7, host: 'box', revision: 1, keyVersion: 0, ...more })
+  await store.close()
 }
 
 describe('docs/json-output.md', () => {

@@ -44,6 +44,11 @@ async function head({ store }: ControlScene): Promise<number> {
   return (await store.head()).revision
 }
 
+function reportLost({ store }: ControlScene): Promise<void> {
+  const lost = { id: 'lost', pid: 7, host: 'box', startedAtMs: 0, revision: 1, keyVersion: 0 }
+  return store.reportGateway(lost)
+}
+
 const PAIRS: readonly Pair[] = [
   {
     words: async scene => `show ${await head(scene)}`,
@@ -248,6 +253,14 @@ const PAIRS: readonly Pair[] = [
     id: 'create_join_token',
     sent: { body: { pattern: 'gpu-8', labels: { pool: 'a' }, expires_in: '1h' } },
     fresh: ['id', 'token', 'created_by'],
+  },
+  { words: 'gateways list', id: 'list_gateways', begin: reportLost },
+  {
+    words: 'gateways forget lost --force',
+    id: 'forget_gateway',
+    sent: { params: { id: 'lost' }, query: { force: 'true' } },
+    begin: reportLost,
+    undo: reportLost,
   },
   { words: 'maintenance status', id: 'get_maintenance' },
   {

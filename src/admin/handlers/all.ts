@@ -3,6 +3,7 @@ import type { UseCasePorts } from '../ports.ts'
 import { bindingHandlers } from './bindings.ts'
 import { configHandlers } from './config.ts'
 import { endpointHandlers } from './endpoints.ts'
+import { gatewayHandlers } from './gateways.ts'
 import { keyHandlers } from './keys.ts'
 import { nodeHandlers } from './nodes.ts'
 import { type LivePorts, operatingHandlers } from './operating.ts'
@@ -24,6 +25,7 @@ export function allHandlers(ports: UseCasePorts & LivePorts, sessions: SessionPo
     ...tokenHandlers,
     ...endpointHandlers(ports),
     ...nodeHandlers(ports),
+    ...gatewayHandlers,
     ...publicationHandlers,
     ...bindingHandlers,
     ...tenantHandlers,

@@ -91,6 +91,11 @@ export const API_FAULTS = {
     title: 'The change would leave no administrator who can log in.',
     hint: 'Create or enable another administrator first.',
   },
+  gateway_alive: {
+    status: 409,
+    title: 'The gateway may be alive.',
+    hint: 'End its process; others take over what it has by themselves. A store in PostgreSQL also accepts `force`. Nothing was changed.',
+  },
   too_many_keys: {
     status: 409,
     title: 'The tenant has as many keys of its own as it may have.',

@@ -100,6 +100,12 @@ export const COMMAND_FAULTS = {
     title: 'The file is not an archive of this store, or it was changed.',
     hint: 'See `gw ledger archives` for the files and their digests, and use an unchanged copy; nothing was changed.',
   },
+  gateway_alive: {
+    number: 'GW2013',
+    exit: EXIT.precondition,
+    title: 'The gateway may be alive.',
+    hint: 'End its process; others take over what it has by themselves. Nothing was changed.',
+  },
   configuration_invalid: {
     number: 'GW3001',
     exit: EXIT.invalid,

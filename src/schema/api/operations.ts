@@ -1,6 +1,7 @@
 import { bindingOperations } from './bindings.ts'
 import { configOperations } from './config.ts'
 import { endpointOperations } from './endpoints.ts'
+import { gatewayOperations } from './gateways.ts'
 import { keyOperations } from './keys.ts'
 import { nodeOperations } from './nodes.ts'
 import { auditOperations, maintenanceOperations, statusOperations } from './operating.ts'
@@ -39,6 +40,7 @@ export const OPERATIONS = {
   ...configOperations,
   ...maintenanceOperations,
   ...statusOperations,
+  ...gatewayOperations,
   ...whyOperations,
   ...auditOperations,
 } as const

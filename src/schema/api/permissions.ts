@@ -111,6 +111,8 @@ export const PERMISSIONS = {
   get_status: ADMIN,
   get_pulse: ADMIN,
   watch_events: ALL_ROLES,
+  list_gateways: ADMIN,
+  forget_gateway: ADMIN,
   explain: ALL_ROLES,
   explain_secret: ADMIN,
   list_audit: ADMIN,

@@ -13,6 +13,8 @@ export interface RecoverLanesOptions extends Pick<OpenLedgerOptions, 'clock' | '
   readonly createThread?: (() => LedgerThread) | undefined
 }
 
+const NO_LANE = -1
+
 /**
  * Settles what gateways that have died left, and frees their shares.
  * @param instances All that have joined, dead or not.
@@ -27,6 +29,27 @@ export function recoverOthers(
 ): Promise<number> {
   // Without journals, each gateway recovers all others.
   return isPostgresUrl(url) ? ledger.recover(options.clock.nowMs()) : recoverLanes(url, instances, options)
+}
+
+/**
+ * Does the same from a process that is no gateway, and waits for none of the store.
+ * @throws {CommandError} journal_damaged, store_…
+ */
+export async function settleLeft(
+  url: string,
+  instances: readonly Pick<Instance, 'lane'>[],
+  options: Pick<OpenLedgerOptions, 'clock' | 'events' | 'folder'>,
+): Promise<number> {
+  if (!isPostgresUrl(url)) return recoverLanes(url, instances, { ...options, ownLane: NO_LANE })
+  const ledger = await openLedger(url, options)
+  try {
+    const count = await ledger.recover(options.clock.nowMs())
+    // With the ends in the sums, nothing is left of the gateways.
+    await ledger.flush()
+    return count + (await ledger.recover(options.clock.nowMs()))
+  } finally {
+    await ledger.close()
+  }
 }
 
 /**

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { systemClock } from '../../../src/base/clock.ts'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
+import { openStore } from '../../../src/store/open.ts'
+import type { RegisteredInstance } from '../../../src/store/shares/registry.ts'
 import { storeDatabase } from '../../support/postgres.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { WORKER_URL } from '../ledger/opened.ts'
@@ -115,6 +117,43 @@ describe('the ledger in PostgreSQL', () => {
     expect(await next.recover(NOON_MS + 6_000)).toBe(0)
     expect(await database.query('select count(*)::int as n from instances')).toEqual([{ n: 1 }])
     expect(await database.query('select count(*)::int as n from call_logs')).toEqual([{ n: 1 }])
+  })
+
+  test('takes at once what a forgotten gateway has, although it lives: its first end is final, and it ends', async () => {
+    const { ledger, database, open, events } = await setUp()
+    await ledger.open(hold('open'))
+    const store = await openStore(database.url, { mode: 'write', clock: systemClock })
+    onTestFinished(() => store.close())
+    const [{ id }] = (await store.instances.all()) as [RegisteredInstance]
+    expect(await store.instances.all()).toMatchObject([
+      { id, openCalls: 1, isFenced: false, isLeaseOver: false },
+    ])
+    expect(await store.instances.forget('none', true)).toEqual({ is: 'unknown' })
+    expect(await store.instances.forget(id, false)).toEqual({ is: 'alive', canForce: true })
+    expect(ledger.healthy).toBe(true)
+    const next = await open()
+    expect(await next.recover(Date.now())).toBe(0)
+    expect(await store.instances.forget(id, true)).toEqual({ is: 'forgotten', shares: 0, openCalls: 1 })
+    expect(await next.recover(Date.now())).toBe(1)
+    await next.flush()
+    expect(await next.recover(Date.now())).toBe(0)
+    expect((await store.instances.all()).map(one => one.id)).not.toContain(id)
+    await expect(ledger.open(hold('after'))).rejects.toMatchObject({ code: 'unavailable' })
+    await ledger.end(settle('open'))
+    expect(events).toEqual([
+      expect.stringContaining('death: this gateway gave no sign of life'),
+      expect.stringContaining('has ended before, in another way'),
+    ])
+    expect(await database.query('select amount_nano::int as amount from ledger')).toEqual([{ amount: 110 }])
+  })
+
+  test('adds up an end within seconds, also if no call comes after it', async () => {
+    const { ledger, database } = await setUp()
+    const totals = () => database.query('select tokens::int as tokens from key_totals')
+    await ledger.open(hold('a'))
+    await expect.poll(() => database.query('select id from older_holds'), { timeout: 15_000 }).toHaveLength(1)
+    await ledger.end(settle('a'))
+    await expect.poll(totals, { timeout: 15_000 }).toEqual([{ tokens: 400 }])
   })
 
   test('goes on after all its connections were ended', async () => {

@@ -5,6 +5,8 @@ import type { Database } from './lane-connection.ts'
 import type { ProcessIdentity } from './process-identity.ts'
 
 const ID_BYTES = 8
+/** The lease of an instance that an operator has said will never return. */
+export const FORGOTTEN_AT_MS = 0
 
 /** A gateway as the store knows it. */
 export interface StoredInstance {
@@ -13,6 +15,8 @@ export interface StoredInstance {
   readonly isFenced: boolean
   /** Its lease is over, by the clock of the store. */
   readonly isExpired: boolean
+  /** It will never return, whatever is known of its process. */
+  readonly isForgotten: boolean
   readonly process: ProcessIdentity
   /** The instance that recovers it. */
   readonly fencedBy: string | undefined
@@ -45,14 +49,16 @@ export async function renewLease(db: Database, id: string, leaseMs: number): Pro
 
 export async function selectInstances(db: Database): Promise<readonly StoredInstance[]> {
   const { rows } = await db.query(
-    `select id, serial, is_fenced, coalesce(expires_at_ms <= ${NOW_MS}, false), host, process_space, pid, process_start, fenced_by
+    `select id, serial, is_fenced, coalesce(expires_at_ms <= ${NOW_MS}, false),
+       coalesce(expires_at_ms = ${FORGOTTEN_AT_MS}, false), host, process_space, pid, process_start, fenced_by
      from instances order by serial`,
   )
   return rows.map(row => {
-    const [id, serial, fenced, isExpired, host, space, pid, start, fencedBy] = row as [
+    const [id, serial, fenced, isExpired, isForgotten, host, space, pid, start, fencedBy] = row as [
       string,
       number,
       number,
+      boolean,
       boolean,
       string,
       string,
@@ -65,6 +71,7 @@ export async function selectInstances(db: Database): Promise<readonly StoredInst
       serial,
       isFenced: fenced === 1,
       isExpired,
+      isForgotten,
       process: { host, space, pid, start },
       fencedBy: fencedBy ?? undefined,
     }

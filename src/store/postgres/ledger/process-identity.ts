@@ -24,9 +24,17 @@ export function ownIdentity(): ProcessIdentity {
 }
 
 /** Whether a process has ended for certain; false if nothing tells. */
-export function hasEnded({ host, space, pid, start }: ProcessIdentity, own: ProcessIdentity): boolean {
-  if (space === '' || host !== own.host || space !== own.space) return false
-  return startOf(pid) !== start
+export function hasEnded(process: ProcessIdentity, own: ProcessIdentity): boolean {
+  return isSeen(process, own) && startOf(process.pid) !== process.start
+}
+
+/** Whether a process is there for certain, running or stopped; false if nothing tells. */
+export function isRunning(process: ProcessIdentity, own: ProcessIdentity): boolean {
+  return isSeen(process, own) && startOf(process.pid) === process.start
+}
+
+function isSeen({ host, space }: ProcessIdentity, own: ProcessIdentity): boolean {
+  return space !== '' && host === own.host && space === own.space
 }
 
 function processSpace(): string {

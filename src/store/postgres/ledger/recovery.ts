@@ -4,7 +4,7 @@ import { selectHolds } from './current-holds.ts'
 import { fold } from './fold.ts'
 import { deleteInstance, fence, type StoredInstance, selectInstances } from './instance-rows.ts'
 import type { Database } from './lane-connection.ts'
-import { hasEnded, ownIdentity } from './process-identity.ts'
+import { hasEnded, isRunning, ownIdentity } from './process-identity.ts'
 import type { PostgresShares } from './shares.ts'
 
 const MOST_HOLDS = 10_000
@@ -35,12 +35,13 @@ export async function recoverInstances(
   { tickMs, fencedSinceMs, mayExpire, writeLeft }: RecoveryOptions,
 ): Promise<readonly Hold[]> {
   const identity = ownIdentity()
-  const isDead = ({ process }: StoredInstance) => hasEnded(process, identity)
+  const isDead = ({ process, isForgotten }: StoredInstance) => isForgotten || hasEnded(process, identity)
   for (const instance of await selectInstances(db)) {
     const { id, serial, isFenced, isExpired } = instance
     if (id === own || !(isFenced || (isExpired && mayExpire) || isDead(instance))) continue
     if (!(await fence(db, id, own, isDead(instance)))) continue
-    if (isDead(instance)) await writeLeft(id)
+    // A process that is there after all writes its journal itself.
+    if (isDead(instance) && !isRunning(instance.process, identity)) await writeLeft(id)
     await fold(db, id, undefined)
     const holds = await selectHolds(db, serial, MOST_HOLDS)
     const sinceMs = fencedSinceMs.get(id) ?? tickMs

@@ -57,6 +57,7 @@ export class PostgresWriter {
   #order = 0
   #side: Promise<unknown> = Promise.resolve()
   readonly #timers: Timer[] = []
+  /** Rows were written that are not in the sums. */
   #hasNews = false
   /** Monotonic clock: since then each renewal has succeeded. */
   #steadySinceMs: number
@@ -115,7 +116,10 @@ export class PostgresWriter {
         references: newReferences(),
         open: this.#open,
         outage,
-        report,
+        report: ended => {
+          if (ended.is === 'ended' && ended.numbers.length > 0) this.#hasNews = true
+          report(ended)
+        },
         order: () => this.#order,
         holdsSettled: () => this.#holds.settled(),
         resendHolds: () => this.#holds.resend(),
