@@ -2,6 +2,7 @@ import { retryAfterSeconds } from '../../base/catalogue/retry-after.ts'
 import { type GwError, WIRE_ERRORS } from '../../base/catalogue/wire.ts'
 import { formatNano } from '../../base/decimal.ts'
 import { iso } from '../../base/iso.ts'
+import { pluralize } from '../../base/pluralize.ts'
 import type { LimitReport } from '../../limits/limits.ts'
 import type { OperationOf } from '../../schema/api/operations.ts'
 import type { AnswerOf } from '../../schema/api/types.ts'
@@ -51,7 +52,7 @@ const DETAILS: Readonly<Record<FixedCheck, Detail>> = {
     if (!tenant) return byKey
     return `${byKey}, tenant ${tenant.name} by ${patternsFor(model, 'tenant', tenant.name, 'models', lookup)}`
   },
-  protocol: ({ path, candidates }) => `${path.path}: ${candidates.length} bound that serve it`,
+  protocol: ({ path, candidates }) => `${pluralize(candidates.length, 'endpoint')} for ${path.path}`,
   nodes: ({ candidates }) => {
     const nodes = candidates.flatMap(({ target }) => target.endpoint.node ?? [])
     return nodes.length === 0
@@ -174,5 +175,5 @@ function detailOfLimit({ info, of, isShadow, usage: { limit, burst } }: LimitRep
 }
 
 function expiryOf(expiresAtMs: number): string {
-  return Number.isFinite(expiresAtMs) ? `until ${iso(expiresAtMs)}` : 'without an end'
+  return Number.isFinite(expiresAtMs) ? `until ${iso(expiresAtMs)}` : 'which never expires'
 }
