@@ -91,6 +91,7 @@ async function make() {
 
 const LISTS = [
   ['calls', '/call-logs?limit=100'],
+  ['calls of 24 hours', `/call-logs?limit=100&since=${new Date(Date.now() - 86_400_000).toISOString()}`],
   ['calls, failed', '/call-logs?limit=100&min_status=500'],
   ['calls, rate limited: none', '/call-logs?limit=100&min_status=503'],
   ['calls of a key', '/call-logs?limit=100&key=key-7'],
@@ -118,6 +119,7 @@ const LISTS = [
   ['entries of a wallet', '/tenants/tenant-1/wallet/entries?limit=50'],
   ['usage of 30 days by model', '/usage?by=model'],
   ['usage of 30 days by key', '/usage?by=key'],
+  ['usage of 30 days by key, of a model', '/usage?by=key&model=vendor%2Fmodel-1'],
   ['usage of 30 days by day', '/usage?by=day'],
   ['usage of 30 days by day, model', '/usage?by=day&split=model'],
   ['usage of 30 days of a model', '/usage?by=tenant&model=vendor%2Fmodel-1'],

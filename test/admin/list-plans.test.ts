@@ -8,6 +8,7 @@ import { type ControlScene, controlScene, type LoggedIn } from './scene.ts'
 /** Each list of the console, with each of its filters that the store knows. */
 const LISTS: [OperationId, Readonly<Record<string, string>>?][] = [
   ['list_calls'],
+  ['list_calls', { since: '2026-01-15T00:00:00Z' }],
   ['list_calls', { key: 'app' }],
   ['list_calls', { tenant: 'acme' }],
   ['list_calls', { model: 'chat' }],
