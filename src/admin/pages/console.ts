@@ -79,6 +79,6 @@ async function consolePage(path: string, url: string): Promise<Page> {
   const headers = url.startsWith(`${CONSOLE_PATH}assets/`) ? IMMUTABLE : HEADERS
   return {
     ...page(TYPES[extname(path)] ?? 'application/octet-stream', bytes, headers),
-    gzip: await compressed(bytes, { level: 9 }),
+    gzip: await compressed(bytes),
   }
 }
