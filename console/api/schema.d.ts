@@ -1165,8 +1165,11 @@ export interface components {
             tenant?: string;
         };
         callable_model: {
+            max_input_tokens?: number;
+            max_output_tokens?: number;
             name: string;
             owned_by: string;
+            paths: string[];
             price?: {
                 cache_write?: string;
                 cached_input?: string;
@@ -1262,6 +1265,7 @@ export interface components {
         };
         change_preview: {
             file?: string;
+            git_commit?: string;
             line?: number;
             /** @enum {string} */
             owner?: "config" | "cli" | "rest";
@@ -1491,6 +1495,10 @@ export interface components {
             /** @constant */
             event: "live_stats";
             live_stats: components["schemas"]["live_stats"];
+        } | {
+            /** @constant */
+            event: "calls";
+            newest: number;
         };
         explanation: {
             /** Format: date-time */
@@ -2293,6 +2301,7 @@ export interface components {
             csrf_token?: string;
             /** Format: date-time */
             expires_at: string;
+            gateway_url?: string;
             /** Format: date-time */
             idle_expires_at: string;
             may: string[];
@@ -2706,6 +2715,7 @@ export interface components {
             csrf_token?: string;
             /** Format: date-time */
             expires_at: string;
+            gateway_url?: string;
             /** Format: date-time */
             idle_expires_at: string;
             may: string[];

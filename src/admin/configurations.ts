@@ -17,6 +17,7 @@ import {
 } from '../services/configuration.ts'
 import type { ChangeContext } from '../services/context.ts'
 import {
+  commitOfRevision,
   followers,
   planRollbackTo,
   type RollbackWithImpact,
@@ -73,7 +74,8 @@ export function configurationsOn({
       if (!old && !patch) throw new ApiError('not_found', `There is no ${kind} ${name}.`)
       const after = patch && patchedSpec(kind, patch)(old?.spec ?? identityIn(kind, name))
       const wanted = { kind, name, ...(after && { after }) }
-      return previewChange(live, wanted, { use: recentUse(store), readFile })
+      const commitOf = (revision: number) => commitOfRevision(store, revision)
+      return previewChange(live, wanted, { use: recentUse(store), readFile, commitOf })
     },
     async apply({ yaml, base, allow_deletes, skip_probe }, by) {
       const live = await store.live()

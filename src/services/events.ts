@@ -21,7 +21,7 @@ export interface EventPorts {
 
 /** How late a change is seen. */
 const CHECK_MS = 1_000
-/** Live statistics in every second check. */
+/** Live statistics and new calls in every second check. */
 const STATS_EVERY = 2
 /** More changes at once are one event without them. */
 const MAX_CHANGES = 50
@@ -32,6 +32,8 @@ const UNSEEN: ReadonlySet<string> = new Set(['log_in', 'log_out'])
 interface Position extends Head {
   /** Of the audit. */
   readonly lastLine: number
+  /** Of the call log; 0 without any. */
+  readonly lastCall: number
 }
 
 /** How long readers share a look at the store: many open consoles ask as seldom as a few. */
@@ -71,10 +73,18 @@ export async function* watchEvents(
 ): AsyncGenerator<ServerEvent> {
   let before = await position.latest()
   let own = tenant === undefined ? undefined : await digestOfOwn(store, tenant)
+  let { lastCall } = before
+  let lastOwnCall = tenant === undefined ? lastCall : await newestCall(store, tenant)
   yield { event: 'status', revision: before.revision }
   for (let check = 0; !ending.aborted; check++) {
     if (check % STATS_EVERY === 0 && tenant === undefined)
       yield { event: 'live_stats', live_stats: await liveStats.latest() }
+    if (check % STATS_EVERY === 0 && before.lastCall > lastCall) {
+      lastCall = before.lastCall
+      const newest = tenant === undefined ? lastCall : await newestCall(store, tenant)
+      if (newest > lastOwnCall) yield { event: 'calls', newest }
+      lastOwnCall = newest
+    }
     await pause(clock, CHECK_MS, ending)
     if (ending.aborted || !(await isLive())) return
     const now = await position.latest()
@@ -106,7 +116,13 @@ async function digestOfOwn(store: Store, tenant: string): Promise<string> {
 
 async function positionOf(store: Store): Promise<Position> {
   const [last] = await store.users.audit({ limit: 1 })
-  return { ...(await store.head()), lastLine: last?.id ?? 0 }
+  return { ...(await store.head()), lastLine: last?.id ?? 0, lastCall: await newestCall(store) }
+}
+
+/** The id of the newest call in the log, of a tenant if one is given; 0 without any. */
+async function newestCall({ accounting }: Pick<Store, 'accounting'>, tenant?: string): Promise<number> {
+  const [newest] = await accounting.callLogs({ limit: 1, ...(tenant !== undefined && { tenant }) })
+  return newest?.id ?? 0
 }
 
 /** The audit lines after a line, without those that change nothing. */

@@ -44,13 +44,24 @@ function revisionToJson(revision: Revision): RevisionShown {
     ...(restores !== undefined && { restores }),
     ...(set !== undefined && { set }),
     ...(author !== undefined && { author }),
-    ...(gitCommit !== undefined && {
-      git_commit: dirty ? gitCommit.slice(0, -DIRTY.length) : gitCommit,
-      dirty,
-    }),
+    ...(gitCommit !== undefined && { git_commit: withoutMark(gitCommit), dirty }),
     created_at: iso(createdAtMs),
     counts: { ...counts },
   }
+}
+
+/** The commit that a revision was applied from; undefined if none is known, or if the revision is no longer kept. */
+export async function commitOfRevision(
+  store: Pick<Context['store'], 'revisions'>,
+  id: number,
+): Promise<string | undefined> {
+  const [revision] = await store.revisions({ limit: 1, before: id + 1 })
+  const { gitCommit } = revision?.id === id ? revision : {}
+  return gitCommit === undefined ? undefined : withoutMark(gitCommit)
+}
+
+function withoutMark(gitCommit: string): string {
+  return gitCommit.endsWith(DIRTY) ? gitCommit.slice(0, -DIRTY.length) : gitCommit
 }
 
 /** A revision with its changes. @throws {CommandError} not_found */

@@ -113,7 +113,8 @@ export async function showKey(context: Context, { name }: { readonly name: strin
   const [key] = documents(live)
   const [view] = viewKeys(live)
   if (!key || !view) throw new Error(`the key ${name} is missing from its own view`)
-  return { ...key, spend: await spendOf(context, view, live) }
+  const [used = key] = await withLastUse([key], context)
+  return { ...used, spend: await spendOf(context, view, live) }
 }
 
 /**

@@ -1,9 +1,10 @@
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { decode } from '../schema/kinds.ts'
+import { CALL_PATHS, protocolOfPath } from '../schema/paths.ts'
 import { modelFilter } from '../snapshot/model-filter.ts'
 import type { ModelFilter } from '../snapshot/types.ts'
-import type { Live } from '../store/types.ts'
+import type { Live, StoredResource } from '../store/types.ts'
 import { keyStates } from './changes/key-view.ts'
 import type { Context } from './context.ts'
 import { type PageQuery, pageOf } from './paging.ts'
@@ -26,17 +27,42 @@ export async function listModels(
   const callable = publications.filter(
     ({ name, spec }) => spec['status'] === 'listed' && filters.some(isAllowed => isAllowed(name)),
   )
+  const paths = callable.length === 0 ? () => [] : await pathsByModel(store)
   return pageOf(
     page,
     async (limit, after) =>
       callable.filter(({ name }) => after === undefined || name > after).slice(0, limit),
     ({ name }) => name,
-    ({ name, spec: { owned_by: owner, price } }) => ({
+    ({ name, spec }) => ({
       name,
-      ...(owner !== undefined && { owned_by: owner }),
-      ...(price !== undefined && { price }),
+      ...Object.fromEntries(
+        SHOWN.flatMap(field => (spec[field] === undefined ? [] : [[field, spec[field]]])),
+      ),
+      paths: paths(name),
     }),
   )
+}
+
+const SHOWN = ['owned_by', 'price', 'max_input_tokens', 'max_output_tokens'] as const
+
+/** The paths at which the enabled endpoints of a model serve it, in the order of the document. */
+async function pathsByModel(store: Context['store']): Promise<(model: string) => string[]> {
+  const { resources: bindings } = await store.find({ kind: 'binding' })
+  const { resources: endpoints } = await store.find({ kind: 'endpoint' })
+  const served = new Map(endpoints.map(({ name, spec }) => [name, pathsOf(spec)]))
+  const endpointsOf = Map.groupBy(bindings, ({ spec }) => spec['publication'])
+  return model => {
+    const paths = new Set(
+      (endpointsOf.get(model) ?? []).flatMap(({ spec }) => served.get(spec['endpoint'] as string) ?? []),
+    )
+    return CALL_PATHS.filter(path => paths.has(path))
+  }
+}
+
+function pathsOf({ enabled, protocol, paths }: StoredResource['spec']): readonly string[] {
+  if (enabled === false) return []
+  if (Array.isArray(paths)) return paths as string[]
+  return CALL_PATHS.filter(path => protocolOfPath(path) === protocol)
 }
 
 /** The filters of the keys that work, each once: thousands of keys share a few policies. */

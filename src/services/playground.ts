@@ -7,7 +7,7 @@ import { record } from './audit.ts'
 import { type CallFilters, ownTenant, withoutCauses } from './calls.ts'
 import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
-import { isAlive } from './gateways.ts'
+import { servingUrl } from './gateways.ts'
 import { reachable } from './live-stats/ask-gateway.ts'
 
 /** The data of one event. */
@@ -60,9 +60,8 @@ export async function* callPlayground(
 }
 
 /** @throws {ApiError} no_gateway */
-async function gatewayUrl({ store, clock }: Pick<Context, 'store' | 'clock'>): Promise<string> {
-  const alive = (await store.gateways()).filter(gateway => isAlive(gateway, clock.nowMs()))
-  const url = alive.find(gateway => gateway.url !== undefined)?.url
+async function gatewayUrl(context: Context): Promise<string> {
+  const url = await servingUrl(context)
   if (url === undefined) throw new ApiError('no_gateway')
   return reachable(url)
 }

@@ -15,7 +15,10 @@ test('without a gateway it says so, before any event', async () => {
 })
 
 test('the answer of a gateway comes as events, and the call is in the audit without its secret', async () => {
+  expect((await scene.call('get_session', { as })).body).not.toHaveProperty('gateway_url')
   await bareGateway(scene, afterAll)
+  const [gateway] = await scene.store.gateways()
+  expect((await scene.call('get_session', { as })).body['gateway_url']).toBe(gateway?.url)
   const answer = await fetch(`${scene.url}${API_PREFIX}/playground/calls`, {
     method: 'POST',
     headers: { ...as.headers, 'content-type': 'application/json' },

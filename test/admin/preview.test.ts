@@ -65,6 +65,7 @@ test('for what files own there is a diff of the resource, if the file is elsewhe
   await scene.store.commit({
     base: revision,
     origin: 'apply',
+    gitCommit: `${'c'.repeat(40)}-dirty`,
     counts: { create: 1, update: 0, delete: 0, unchanged: 0 },
     puts: [{ kind: 'tenant', name: 'ours', spec: canonical('tenant', {}), owner: 'config', set: 's', place }],
     deletes: [],
@@ -75,6 +76,7 @@ test('for what files own there is a diff of the resource, if the file is elsewhe
     set: 's',
     file: 'conf/tenants.yaml',
     line: 7,
+    git_commit: 'c'.repeat(40),
     patches_file: false,
   })
   expect(body['patch']).toContain('--- a/conf/tenants.yaml')

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { servingUrl } from '../../services/gateways.ts'
 import {
   changePassword,
   type LiveSession,
@@ -34,8 +35,9 @@ export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): Hand
       if (body.carrier === 'cookie') assertSameSite()
       return opened(await logInByLink(context, ports.sessions, body, clientOf(call)))
     },
-    async get_session({ caller }) {
-      return { body: showSession(caller.session) }
+    async get_session({ caller, context }) {
+      const url = await servingUrl(context)
+      return { body: { ...showSession(caller.session), ...(url !== undefined && { gateway_url: url }) } }
     },
     async log_out({ caller: { session }, context }) {
       await logOut(context, session)

@@ -154,6 +154,12 @@ const preview = z
     set: z.string().optional().describe('Only for `config`: the set of files.'),
     file: z.string().optional().describe('Only for `config`: the file that declares the resource.'),
     line: z.int().optional(),
+    git_commit: z
+      .string()
+      .optional()
+      .describe(
+        'Only for `config`: the commit of the files that the resource last changed with, if it is known.',
+      ),
     patch: z
       .string()
       .optional()

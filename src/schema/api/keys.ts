@@ -21,7 +21,7 @@ const shown = z
     suspended_at: time.optional(),
     last_used_at: time
       .optional()
-      .describe('In lists: the quarter of an hour of its last call, if it is within 30 days.'),
+      .describe('The quarter of an hour of its last call, if it is within 30 days.'),
     secret: z
       .strictObject({
         source: z.enum(['issued', 'hash', 'reference']).optional(),

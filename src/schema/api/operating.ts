@@ -94,6 +94,10 @@ const event = z
         .describe('As in the audit log; empty if it has no line of the change yet.'),
     }),
     z.strictObject({ event: z.literal('live_stats'), live_stats: liveStats }),
+    z.strictObject({
+      event: z.literal('calls'),
+      newest: z.int().describe('The id of the newest call; for users of a tenant, of a call of its keys.'),
+    }),
   ])
   .meta({ id: 'event', description: 'The data of one event.' })
 

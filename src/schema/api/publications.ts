@@ -9,10 +9,14 @@ const shown = z
   .strictObject({ name: modelName, ...shownShape(publication.shape), ...ownershipFields })
   .meta({ id: 'publication_shown', description: 'The present state of a publication.' })
 
-const { owned_by, price } = publication.shape
+const { owned_by, price, max_input_tokens, max_output_tokens } = publication.shape
 
 const callable = z
-  .strictObject({ name: modelName, ...shownShape({ owned_by, price }) })
+  .strictObject({
+    name: modelName,
+    ...shownShape({ owned_by, price, max_input_tokens, max_output_tokens }),
+    paths: z.array(z.string()).describe('The paths at which an endpoint serves it.'),
+  })
   .meta({ id: 'callable_model', description: 'A model that keys may call.' })
 
 export const publicationOperations = {
@@ -22,7 +26,7 @@ export const publicationOperations = {
     tag: 'publications',
     summary: 'List the models that keys may call',
     description:
-      'The listed publications that at least one working key may call, with their prices; for users of a tenant, a key of their tenant.',
+      'The listed publications that at least one working key may call, with their prices, limits and paths; for users of a tenant, a key of their tenant.',
     query: pageQuery.extend({ tenant: name.optional().describe('Only models of keys of this tenant.') }),
     answer: { status: 200, description: 'Sorted by name.', schema: pageOf(callable) },
   },

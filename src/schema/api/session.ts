@@ -19,6 +19,10 @@ const session = z
     created_at: time,
     idle_expires_at: time.describe('The end of the session if it is not used.'),
     expires_at: time.describe('The end of the session in any case.'),
+    gateway_url: z
+      .string()
+      .optional()
+      .describe('The address that a gateway of the store listens at; in the answer about this session.'),
   })
   .meta({ id: 'session', description: 'A session and its user.' })
 

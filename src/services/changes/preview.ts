@@ -27,6 +27,8 @@ export interface PreviewPorts {
   readonly use: RecentUse
   /** The text of a configuration file of this machine; undefined if it cannot be read. */
   readonly readFile: (path: string) => Promise<string | undefined>
+  /** The commit that a revision was applied from. */
+  readonly commitOf: (revision: number) => Promise<string | undefined>
 }
 
 /**
@@ -37,7 +39,7 @@ export interface PreviewPorts {
 export async function previewChange(
   live: Live,
   { kind, name, after: spec }: WantedChange,
-  { use, readFile }: PreviewPorts,
+  { use, readFile, commitOf }: PreviewPorts,
 ): Promise<ChangePreview> {
   const old = live.resources.find(resource => resource.kind === kind && resource.name === name)
   const made = spec && changed(live, kind, name, spec, old)
@@ -58,9 +60,11 @@ export async function previewChange(
   }
   const document = planDocument(plan, await blastRadius(live, after, [], use))
   const edit = { kind, name, ...(old && { before: old.spec }), ...(spec && { after: spec }) }
+  const commit = old?.owner === 'config' ? await commitOf(old.updatedRevision) : undefined
   return {
     plan: document,
     ...(old && { owner: old.owner }),
+    ...(commit !== undefined && { git_commit: commit }),
     ...(old?.owner === 'config' && (await patchOf(edit, old, readFile))),
   }
 }
