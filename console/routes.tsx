@@ -24,7 +24,7 @@ function Gate() {
       </SessionProvider>
     )
   if (!session.error) return null
-  if (session.error instanceof LoggedOut) return <LogIn />
+  if (session.error instanceof LoggedOut) return <LogIn note={session.error.message} />
   return (
     <main className="alone">
       <Failure error={session.error} />

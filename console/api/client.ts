@@ -29,15 +29,20 @@ export class Unreachable extends Error {
 export interface Api extends Client<paths> {
   /** Sends the token of the session with each change from now on. */
   begin(csrfToken: string | undefined): void
+  /** The user has ended the session. */
+  end(): void
 }
 
 /** Whether this browser may have a session. To ask without one would be an error in its console. */
 const MARK = 'gw-has-session'
 
-/** There is no session. */
+/** There is no session. The message is for a user who had one, and empty for others. */
 export class LoggedOut extends Error {
   override readonly name = 'LoggedOut'
 }
+
+/** Of this tab: its session has ended without its user. */
+const ENDED = 'gw-session-ended'
 
 /** @param onSessionEnd called if an answer to another question says that the session has ended. */
 export function createApi(onSessionEnd: () => void): Api {
@@ -55,8 +60,9 @@ export function createApi(onSessionEnd: () => void): Api {
       if (response.ok) return response
       const problem = await problemOf(response)
       if (problem.code === 'not_logged_in') {
+        if (localStorage.getItem(MARK) !== null) sessionStorage.setItem(ENDED, 'true')
         localStorage.removeItem(MARK)
-        if (schemaPath === '/api/v1/session') throw new LoggedOut(problem.detail)
+        if (schemaPath === '/api/v1/session') throw loggedOut()
         onSessionEnd()
       }
       throw new ApiFailure(problem)
@@ -67,8 +73,19 @@ export function createApi(onSessionEnd: () => void): Api {
     begin(token) {
       csrfToken = token
       localStorage.setItem(MARK, 'true')
+      sessionStorage.removeItem(ENDED)
+    },
+    end() {
+      localStorage.removeItem(MARK)
+      sessionStorage.removeItem(ENDED)
     },
   }
+}
+
+function loggedOut(): LoggedOut {
+  return new LoggedOut(
+    sessionStorage.getItem(ENDED) === null ? '' : 'The session has ended. Log in to go on.',
+  )
 }
 
 async function reach(request: Request): Promise<Response> {
@@ -97,7 +114,7 @@ async function problemOf(response: Response): Promise<Shapes['problem']> {
 
 /** @throws {LoggedOut} */
 export async function sessionOf(api: Api): Promise<Shapes['session']> {
-  if (localStorage.getItem(MARK) === null) throw new LoggedOut('There is no session.')
+  if (localStorage.getItem(MARK) === null) throw loggedOut()
   const session = await dataOf(api.GET('/api/v1/session'))
   api.begin(session.csrf_token)
   return session

@@ -7,6 +7,10 @@ import { useConsole } from './context.ts'
 /** How the live view is connected. */
 export type Connection = 'connecting' | 'live' | 'lost'
 
+function pagesIn(data: unknown): number {
+  return (data as { readonly pages: readonly unknown[] } | undefined)?.pages.length ?? 0
+}
+
 /**
  * Reads the events of the control plane: keeps live statistics fresh, and reads again what is on the page after each
  * change.
@@ -30,6 +34,13 @@ export function useEvents(isEnabled: boolean): Connection {
       void refresh()
     })
     source.addEventListener('changed', () => void refresh())
+    source.addEventListener('calls', () => {
+      void client.invalidateQueries({
+        // Who reads on among older calls is not disturbed.
+        predicate: ({ queryKey: [kind], state }) => kind === 'calls' && pagesIn(state.data) <= 1,
+        refetchType: document.hidden ? 'none' : 'active',
+      })
+    })
     source.addEventListener('live_stats', message => {
       const event = read(message)
       if (event.event === 'live_stats') client.setQueryData(queries.pulse().queryKey, event.live_stats)

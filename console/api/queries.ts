@@ -21,7 +21,7 @@ function pages<Row>(
   })
 }
 
-/** Calls, and which nodes are connected, make no revision and no event: their pages ask again. */
+/** Which nodes are connected makes no revision and no event: their pages ask again. */
 export const REFRESH_MS = 3_000
 
 /** The queries of the pages. The first part of each key is what the query is about. */

@@ -13,7 +13,10 @@ export function Account() {
   const client = useQueryClient()
   const [current, setCurrent] = useState('')
   const [next, setNext] = useState('')
-  const logOut = () => client.resetQueries({ queryKey: ['session'] })
+  const logOut = () => {
+    api.end()
+    return client.resetQueries({ queryKey: ['session'] })
+  }
   const changing = useMutation({
     mutationFn: () =>
       api.PUT('/api/v1/session/password', { body: { current_password: current, new_password: next } }),
@@ -28,7 +31,7 @@ export function Account() {
         <Facts
           facts={[
             ['User', user.name],
-            ['Role', user.role],
+            ['Role', user.role === 'admin' ? 'administrator' : 'tenant'],
             ['Tenant', user.tenant],
             ['Since', clockTime(begin)],
             ['Ends at the latest', clockTime(end)],

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useConsole } from '../api/context.ts'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
-import { clockTime } from '../ui/format.ts'
+import { clockTime, originText } from '../ui/format.ts'
 import { PageHead } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
@@ -29,15 +29,18 @@ export function Audit() {
         keyOf={({ id }) => String(id)}
         empty="No such line."
         columns={[
-          { head: 'When', cell: ({ at }) => clockTime(at) },
+          { head: 'When', cell: ({ at }) => <span className="short">{clockTime(at)}</span> },
           { head: 'User', cell: ({ user: name }) => name },
           {
             head: 'Action',
-            cell: ({ action, reason }) =>
-              [action, reason].flatMap(text => text?.replaceAll('_', ' ') ?? []).join(': '),
+            cell: ({ action, reason }) => (
+              <span className="short">
+                {[action, reason].flatMap(text => text?.replaceAll('_', ' ') ?? []).join(': ')}
+              </span>
+            ),
           },
-          { head: 'Target', cell: ({ target: what }) => what ?? '' },
-          { head: 'From', cell: ({ origin, address }) => address ?? origin, hidden: 'phone' },
+          { head: 'Target', cell: ({ target: what = '' }) => what.replace(' ', ' → ') },
+          { head: 'From', cell: ({ origin, address }) => address ?? originText(origin), hidden: 'phone' },
           { head: 'Revision', cell: ({ revision }) => revision ?? '', isNumber: true, hidden: 'phone' },
         ]}
       />

@@ -1,9 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
-import { REFRESH_MS } from '../api/queries.ts'
 import { State } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
@@ -13,6 +12,13 @@ import { Facts, PageHead } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
 type Call = Shapes['call']
+
+const SPANS = [
+  { value: '24h', label: '24 hours' },
+  { value: '7d', label: '7 days' },
+  { value: 'all', label: 'all that are kept' },
+]
+const SPAN_MS: Readonly<Record<string, number>> = { '24h': 86_400_000, '7d': 7 * 86_400_000 }
 
 const STATUSES = [
   { value: '', label: 'all' },
@@ -30,21 +36,24 @@ export function Calls() {
     node: '',
     status: '',
     request: '',
+    time: '24h',
   })
+  const [openedMs] = useState(() => Date.now())
+  const spanMs = SPAN_MS[filters.time]
   const [open, setOpen] = useState<Call>()
-  const calls = useInfiniteQuery({
-    ...queries.calls({
+  const calls = useInfiniteQuery(
+    queries.calls({
       limit: 100,
       ...(filters.key !== '' && { key: filters.key }),
       ...(filters.model !== '' && { model: filters.model }),
       ...(filters.endpoint !== '' && { endpoint: filters.endpoint }),
       ...(filters.node !== '' && { node: filters.node }),
       ...(filters.request !== '' && { request_id: filters.request }),
+      ...(filters.request === '' &&
+        spanMs !== undefined && { since: new Date(openedMs - spanMs).toISOString() }),
       ...(filters.status !== '' && { min_status: Number(filters.status) }),
     }),
-    // Who reads on among older calls is not disturbed.
-    refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? REFRESH_MS : false),
-  })
+  )
   return (
     <>
       <PageHead title="Calls">
@@ -69,13 +78,19 @@ export function Calls() {
           options={STATUSES}
           onChange={status => filter({ status })}
         />
+        <ChoiceField label="Time" value={filters.time} options={SPANS} onChange={time => filter({ time })} />
         <TextFilter label="Request id" value={filters.request} onChange={request => filter({ request })} />
       </search>
       <PagedTable
         label="Calls"
         query={calls}
         keyOf={({ id }) => String(id)}
-        empty="No such call."
+        empty={
+          <>
+            No such call. A rejected one leaves no line: <Link to="/why">Why</Link> says whether a call would
+            be served.
+          </>
+        }
         columns={[
           {
             head: 'Time',
@@ -124,18 +139,11 @@ function CallDialog({ call, onClose }: { readonly call: Call; readonly onClose: 
           ['Error', call.error_code],
           ['Reason', call.reason],
           ['Failed attempts', call.failed_attempts?.join('; ')],
-          [
-            'Key',
-            can('list_keys') && (
-              <Link to="/keys/$name" params={{ name: call.key }}>
-                {call.key}
-              </Link>
-            ),
-          ],
+          ['Key', linked(can('list_keys'), '/keys', call.key)],
           ['Tenant', call.tenant],
-          ['Model', call.model],
-          ['Endpoint', call.endpoint],
-          ['Node', call.node],
+          ['Model', linked(can('list_publications'), '/publications', call.model)],
+          ['Endpoint', linked(can('list_endpoints'), '/endpoints', call.endpoint)],
+          ['Node', linked(can('list_nodes'), '/nodes', call.node)],
           ['Path', call.path + (call.stream ? ', streamed' : '')],
           ['Input tokens', call.input_tokens !== undefined && count(call.input_tokens)],
           ['of these cached', call.cached_input_tokens !== undefined && count(call.cached_input_tokens)],
@@ -145,8 +153,25 @@ function CallDialog({ call, onClose }: { readonly call: Call; readonly onClose: 
           ['First byte', milliseconds(call.first_byte_ms)],
           ['Total', milliseconds(call.latency_ms)],
           ['Attempts', call.attempts],
+          [
+            'The same call now',
+            can('explain') && (
+              <Link to="/why" search={{ key: call.key, model: call.model }}>
+                would it be served?
+              </Link>
+            ),
+          ],
         ]}
       />
     </Dialog>
+  )
+}
+
+/** The name of a resource, with a link to its page if the session may open it. */
+function linked(isLinked: boolean, list: string, name: string | undefined): ReactNode {
+  return isLinked && name !== undefined ? (
+    <Link to={`${list}/${encodeURIComponent(name)}`}>{name}</Link>
+  ) : (
+    name
   )
 }

@@ -54,7 +54,7 @@ export const ENDPOINT_FIELDS: readonly FieldOfForm[] = [
     path: 'upstream_key',
     label: 'Credential',
     type: 'secret',
-    hint: 'Stored encrypted and never shown. Empty: unchanged.',
+    hint: 'Stored encrypted and never shown.',
   },
   { path: 'display_name', label: 'Display name', type: 'text' },
   {

@@ -1,69 +1,58 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Link, useParams } from '@tanstack/react-router'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { REFRESH_MS } from '../api/queries.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
-import { Owner, State } from '../ui/badges.tsx'
+import { State } from '../ui/badges.tsx'
 import { ChangeButton } from '../ui/change-dialog.tsx'
 import { ago, compact, count, milliseconds, percent } from '../ui/format.ts'
 import { Labels } from '../ui/labels.tsx'
 import { matchText } from '../ui/node-figures.ts'
 import { useNow } from '../ui/now.ts'
-import { Facts, Failure, Loaded, LoadedPage, PageHead, Prose, Section } from '../ui/page.tsx'
-import { ResourceForm } from '../ui/resource-form.tsx'
+import { Facts, Failure, Loaded, LoadedPage, Prose, Section } from '../ui/page.tsx'
+import { ownerFacts, ResourceHead } from '../ui/resource-head.tsx'
 import { PagedTable, Table } from '../ui/table.tsx'
 import { ENDPOINT_FIELDS, ENDPOINT_VARIANTS } from './endpoint-fields.ts'
 
 type Shown = Shapes['endpoint_shown']
+
+const CRUMB = { label: 'Access Endpoints', to: '/endpoints' }
 
 export function Endpoint() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const endpoint = useQuery(queries.endpoint(name))
   return (
-    <LoadedPage name={name} crumb={{ label: 'Access Endpoints', to: '/endpoints' }} query={endpoint}>
+    <LoadedPage name={name} crumb={CRUMB} query={endpoint}>
       {found => <EndpointPage endpoint={found} />}
     </LoadedPage>
   )
 }
 
 function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {
-  const { name, enabled, owner, updated_revision: version } = endpoint
+  const { name, enabled, updated_revision: version } = endpoint
   const { can } = useSession()
-  const navigate = useNavigate()
-  const [isEditing, setEditing] = useState(false)
-  const verb = owner === 'config' ? 'Patch' : 'Edit'
+  const canEdit = can('update_endpoint')
   return (
     <>
-      <PageHead
-        title={name}
-        crumbs={[{ label: 'Access Endpoints', to: '/endpoints' }]}
+      <ResourceHead
+        kind="endpoint"
+        resource={endpoint}
+        crumb={CRUMB}
+        canEdit={canEdit}
+        fields={ENDPOINT_FIELDS}
+        variants={ENDPOINT_VARIANTS}
         actions={
-          can('update_endpoint') && (
-            <>
-              <ChangeButton
-                change={{ action: 'update', kind: 'endpoint', name, version, fields: { enabled: !enabled } }}
-              >
-                {enabled ? 'Disable' : 'Enable'}
-              </ChangeButton>
-              <button type="button" className="button" onClick={() => setEditing(true)}>
-                {verb}
-              </button>
-              <ChangeButton
-                className="button danger"
-                change={{ action: 'delete', kind: 'endpoint', name, version }}
-                onDone={() => void navigate({ to: '/endpoints' })}
-              >
-                Delete
-              </ChangeButton>
-            </>
+          canEdit && (
+            <ChangeButton
+              change={{ action: 'update', kind: 'endpoint', name, version, fields: { enabled: !enabled } }}
+            >
+              {enabled ? 'Disable' : 'Enable'}
+            </ChangeButton>
           )
         }
-      >
-        {endpoint.display_name}
-      </PageHead>
+      />
       <Health endpoint={endpoint} />
       <div className="columns">
         <Settings endpoint={endpoint} />
@@ -73,16 +62,6 @@ function EndpointPage({ endpoint }: { readonly endpoint: Shown }) {
         </div>
       </div>
       <AuditTrail target={`endpoint/${name}`} />
-      {isEditing && (
-        <ResourceForm
-          kind="endpoint"
-          title={`${verb} ${name}`}
-          fields={ENDPOINT_FIELDS}
-          variants={ENDPOINT_VARIANTS}
-          resource={endpoint}
-          onClose={() => setEditing(false)}
-        />
-      )}
     </>
   )
 }
@@ -151,7 +130,7 @@ function Probes({ probes }: { readonly probes: readonly Shapes['probe'][] }) {
             head: 'Finding',
             cell: ({ cause, hint, reason, by, paths }) => (
               <>
-                <Prose text={cause ?? reason ?? (by === undefined ? '' : `answered by ${by}`)} />
+                <Prose text={cause ?? findingOf(reason, by)} />
                 {hint !== undefined && (
                   <span className="second">
                     <Prose text={hint} />
@@ -167,14 +146,18 @@ function Probes({ probes }: { readonly probes: readonly Shapes['probe'][] }) {
   )
 }
 
+function findingOf(reason: string | undefined, by: string | undefined): string {
+  if (reason === 'skip_probe') return 'It is set never to be probed.'
+  return reason ?? (by === undefined ? '' : `answered by ${by}`)
+}
+
 function Settings({ endpoint }: { readonly endpoint: Shown }) {
-  const { upstream_key: credential, timeouts, labels, owner, set, file, line } = endpoint
+  const { upstream_key: credential, timeouts, labels } = endpoint
   return (
     <Section title="Settings">
       <Facts
         facts={[
-          ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
-          ['Declared in', file !== undefined && <code>{`${file}:${line}`}</code>],
+          ...ownerFacts(endpoint),
           ['Protocol', endpoint.protocol],
           ['Base URL', endpoint.base_url !== undefined && <code key="url">{endpoint.base_url}</code>],
           ['Engine on nodes', endpoint.nodes?.engine],

@@ -10,7 +10,7 @@ import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { clockTime } from '../ui/format.ts'
+import { clockTime, originText } from '../ui/format.ts'
 import { Facts, Failure, Loaded, PageHead } from '../ui/page.tsx'
 import { ChangeView, PlanView } from '../ui/preview.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -39,11 +39,14 @@ export function History() {
               </button>
             ),
           },
-          { head: 'When', cell: ({ created_at: at }) => clockTime(at) },
-          { head: 'By', cell: ({ author, origin }) => author ?? origin },
+          { head: 'When', cell: ({ created_at: at }) => <span className="short">{clockTime(at)}</span> },
+          {
+            head: 'By',
+            cell: ({ author, origin }) => <span className="anywhere">{author ?? originText(origin)}</span>,
+          },
           {
             head: 'From',
-            cell: ({ origin, set }) => (set === undefined ? origin : `${origin}, set ${set}`),
+            cell: ({ origin, set }) => fromText(origin, set),
             hidden: 'phone',
           },
           {
@@ -76,6 +79,10 @@ export function History() {
   )
 }
 
+function fromText(origin: string, set: string | undefined): string {
+  return set === undefined ? originText(origin) : `${originText(origin)}, set ${set}`
+}
+
 /** What a revision changed, or what differs from any other one. */
 function RevisionDialog({ revision, onClose }: { readonly revision: number; readonly onClose: () => void }) {
   const { queries } = useConsole()
@@ -92,8 +99,8 @@ function RevisionDialog({ revision, onClose }: { readonly revision: number; read
             <Facts
               facts={[
                 ['When', clockTime(at)],
-                ['By', author ?? origin],
-                ['From', set === undefined ? origin : `${origin}, set ${set}`],
+                ['By', author ?? originText(origin)],
+                ['From', fromText(origin, set)],
                 ['Commit', commit && <code>{commit}</code>],
               ]}
             />

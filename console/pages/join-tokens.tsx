@@ -1,12 +1,13 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../ui/confirm-button.tsx'
 import { Code } from '../ui/copy.tsx'
 import { CreateDialog } from '../ui/create-dialog.tsx'
 import { ChoiceField, Field, TextField } from '../ui/fields.tsx'
 import { ago } from '../ui/format.ts'
+import { seenFromHere } from '../ui/gateway-url.ts'
 import { Labels } from '../ui/labels.tsx'
 import { useNow } from '../ui/now.ts'
 import { Section } from '../ui/page.tsx'
@@ -15,7 +16,6 @@ import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
 type Issued = Shapes['issued_join_token']
-type Token = Shapes['join_token']
 
 /** Join tokens that can be used. */
 export function JoinTokens() {
@@ -24,12 +24,10 @@ export function JoinTokens() {
   const client = useQueryClient()
   const now = useNow()
   const tokens = useInfiniteQuery(queries.joinTokens())
-  const [revoked, setRevoked] = useState<Token>()
-  const revoking = useMutation({
-    mutationFn: (id: string) => api.DELETE('/api/v1/join-tokens/{name}', { params: { path: { name: id } } }),
-    onSuccess: () => setRevoked(undefined),
-    onSettled: () => client.invalidateQueries({ queryKey: ['join-tokens'] }),
-  })
+  const revoke = async (id: string) => {
+    await api.DELETE('/api/v1/join-tokens/{name}', { params: { path: { name: id } } })
+    await client.invalidateQueries({ queryKey: ['join-tokens'] })
+  }
   return (
     <Section title="Join tokens" note="that can still be used">
       <PagedTable
@@ -53,34 +51,26 @@ export function JoinTokens() {
           { head: 'By', cell: ({ created_by: by }) => by ?? '', hidden: 'phone' },
           {
             head: 'Actions',
-            cell: token =>
+            cell: ({ id, pattern }) =>
               can('revoke_join_token') && (
-                <button
-                  type="button"
-                  className="button small danger"
-                  onClick={() => {
-                    revoking.reset()
-                    setRevoked(token)
-                  }}
+                <ConfirmButton
+                  word="Revoke"
+                  title={`Revoke the token for ${pattern}`}
+                  label={
+                    <>
+                      Revoke<span className="sr-only"> the token for {pattern}</span>
+                    </>
+                  }
+                  isDangerous
+                  isSmall
+                  act={() => revoke(id)}
                 >
-                  Revoke<span className="sr-only"> the token for {token.pattern}</span>
-                </button>
+                  <p>No node can join with it any more. Nodes that have joined stay.</p>
+                </ConfirmButton>
               ),
           },
         ]}
       />
-      {revoked && (
-        <ConfirmDialog
-          title={`Revoke the token for ${revoked.pattern}`}
-          word="Revoke"
-          isDangerous
-          acting={revoking}
-          onConfirm={() => revoking.mutate(revoked.id)}
-          onClose={() => setRevoked(undefined)}
-        >
-          <p>No node can join with it any more. Nodes that have joined stay.</p>
-        </ConfirmDialog>
-      )}
     </Section>
   )
 }
@@ -204,11 +194,4 @@ function IssuedJoinToken({ issued, onClose }: { readonly issued: Issued; readonl
       )}
     </SecretDialog>
   )
-}
-
-/** A gateway that listens everywhere is reached by the name under which this page is. */
-function seenFromHere(server: string): string {
-  const url = new URL(server)
-  if (['0.0.0.0', '[::]'].includes(url.hostname)) url.hostname = location.hostname
-  return url.origin
 }

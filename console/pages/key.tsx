@@ -1,99 +1,71 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
-import { Meter, Owner, State } from '../ui/badges.tsx'
-import { ChangeButton } from '../ui/change-dialog.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Meter, State } from '../ui/badges.tsx'
+import { ConfirmButton } from '../ui/confirm-button.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
-import { ago, count, day, money } from '../ui/format.ts'
+import { ago, count, day, lastUse, modelsText, money } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
 import { useNow } from '../ui/now.ts'
-import { Empty, Facts, Failure, LoadedPage, PageHead, Section } from '../ui/page.tsx'
-import { ResourceForm } from '../ui/resource-form.tsx'
+import { Empty, Facts, Failure, LoadedPage, Section } from '../ui/page.tsx'
+import { ownerFacts, ResourceHead } from '../ui/resource-head.tsx'
 import { CallExamples, SecretDialog } from '../ui/secret-dialog.tsx'
 import { keyFields } from './key-fields.ts'
 
 type Shown = Shapes['key_shown']
+
+const CRUMB = { label: 'API Keys', to: '/keys' }
 
 export function Key() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const key = useQuery(queries.key(name))
   return (
-    <LoadedPage name={name} crumb={{ label: 'API Keys', to: '/keys' }} query={key}>
+    <LoadedPage name={name} crumb={CRUMB} query={key}>
       {found => <KeyPage shown={found} />}
     </LoadedPage>
   )
 }
 
 function KeyPage({ shown }: { readonly shown: Shown }) {
-  const { name, owner, set, state, updated_revision: version } = shown
+  const { name, owner, state } = shown
   const { queries } = useConsole()
   const { can, user } = useSession()
-  const navigate = useNavigate()
+  const now = useNow()
   // The users of a tenant delete the keys that they could have created.
-  const isDeletable =
-    can('delete_key') && (user.role === 'admin' || (owner !== 'config' && name.startsWith(`${user.tenant}/`)))
-  const [isEditing, setEditing] = useState(false)
+  const isDeletable = user.role === 'admin' || (owner !== 'config' && name.startsWith(`${user.tenant}/`))
   const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: can('update_key') })
-  const verb = owner === 'config' ? 'Patch' : 'Edit'
   return (
     <>
-      <PageHead
-        title={name}
-        crumbs={[{ label: 'API Keys', to: '/keys' }]}
-        actions={
-          <>
-            {can('update_key') && (
-              <button type="button" className="button" onClick={() => setEditing(true)}>
-                {verb}
-              </button>
-            )}
-            {isDeletable && (
-              <ChangeButton
-                className="button danger"
-                change={{ action: 'delete', kind: 'key', name, version }}
-                onDone={() => void navigate({ to: '/keys' })}
-              >
-                Delete
-              </ChangeButton>
-            )}
-          </>
-        }
-      >
-        {shown.display_name}
-      </PageHead>
+      <ResourceHead
+        kind="key"
+        resource={shown}
+        crumb={CRUMB}
+        canEdit={can('update_key')}
+        canDelete={can('delete_key') && isDeletable}
+        fields={keyFields(tenants.data?.map(each => each.name) ?? []).filter(({ path }) => path !== 'kind')}
+      />
       <Secret shown={shown} />
       <div className="columns">
         <Section title="Policy">
           <Facts
             facts={[
               ['State', <State key="state" state={state} />],
-              ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
-              ['Declared in', shown.file !== undefined && <code>{`${shown.file}:${shown.line}`}</code>],
+              ...ownerFacts(shown),
               ['Kind', shown.kind],
               ['Tenant', shown.tenant],
-              ['Models', shown.models.join(', ') === '*' ? 'all' : shown.models.join(', ')],
-              ['Expires', shown.expires_at && day(shown.expires_at)],
-              ['Last changed', `revision ${version}`],
+              ['Models', modelsText(shown.models)],
+              ['Expires', shown.expires_at && `${day(shown.expires_at)}, ${ago(shown.expires_at, now)}`],
+              ['Last changed', `revision ${shown.updated_revision}`],
             ]}
           />
         </Section>
         <Limits shown={shown} />
       </div>
       <AuditTrail target={`key/${name}`} />
-      {isEditing && (
-        <ResourceForm
-          kind="key"
-          title={`${verb} ${name}`}
-          fields={keyFields(tenants.data?.map(each => each.name) ?? []).filter(({ path }) => path !== 'kind')}
-          resource={shown}
-          onClose={() => setEditing(false)}
-        />
-      )}
     </>
   )
 }
@@ -142,13 +114,19 @@ function Limits({ shown: { limits, quota, budget, spend } }: { readonly shown: S
   )
 }
 
-type Question = 'rotate' | 'disable' | 'enable' | 'revoke'
-
-const QUESTIONS: Readonly<Record<Question, string>> = {
+const QUESTIONS = {
   rotate: 'A new secret is made, and the older ones end. With a grace they still work for a while.',
   disable: 'The key stops working at once, whoever owns it, until it is enabled again.',
   enable: 'The key works again.',
   revoke: 'All secrets of the key end at once. Applications that use it get 401 from now on.',
+} as const
+type Question = keyof typeof QUESTIONS
+
+const WORDS: Readonly<Record<Question, string>> = {
+  rotate: 'Rotate',
+  disable: 'Disable',
+  enable: 'Enable',
+  revoke: 'Revoke',
 }
 
 const GRACES = [
@@ -158,41 +136,48 @@ const GRACES = [
   { value: '168h', label: '7 days' },
 ]
 
+const SOURCES = { issued: 'issued here', hash: 'a hash in its policy', reference: 'a reference in files' }
+
 /** The secret of a key: what works whoever owns the key. */
 function Secret({ shown }: { readonly shown: Shown }) {
-  const { name, state, secret, suspended_at: suspendedAt, models } = shown
+  const { name, state, secret, suspended_at: suspendedAt, last_used_at: usedAt, models } = shown
   const { api } = useConsole()
   const { can } = useSession()
   const client = useQueryClient()
   const now = useNow()
   const gateway = useGatewayUrl()
-  const [question, setQuestion] = useState<Question>()
   const [grace, setGrace] = useState('')
   const [issued, setIssued] = useState<string>()
   const path = { params: { path: { name } } }
-  const acting = useMutation({
-    mutationFn: async (act: Question | 'issue') => {
-      if (act === 'issue') setIssued((await dataOf(api.POST('/api/v1/keys/{name}/issue', path))).secret)
-      else if (act === 'rotate') {
-        const body = grace === '' ? {} : { grace }
-        setIssued((await dataOf(api.POST('/api/v1/keys/{name}/rotate', { ...path, body }))).secret)
-      } else await api.POST(`/api/v1/keys/{name}/${act}`, path)
-    },
-    onSuccess: () => setQuestion(undefined),
-    onSettled: () => client.invalidateQueries({ queryKey: ['keys'] }),
+  const used = usedAt === undefined ? 'not within 30 days' : lastUse(usedAt, now)
+  const read = () => client.invalidateQueries({ queryKey: ['keys'] })
+  const issuing = useMutation({
+    mutationFn: () => dataOf(api.POST('/api/v1/keys/{name}/issue', path)),
+    onSuccess: made => setIssued(made.secret),
+    onSettled: read,
   })
-  const ask = (act: Question, operation: string) =>
+  const act = async (question: Question) => {
+    if (question === 'rotate') {
+      const body = grace === '' ? {} : { grace }
+      setIssued((await dataOf(api.POST('/api/v1/keys/{name}/rotate', { ...path, body }))).secret)
+    } else await api.POST(`/api/v1/keys/{name}/${question}`, path)
+    await read()
+  }
+  const ask = (question: Question, operation: string) =>
     can(operation) && (
-      <button
-        type="button"
-        className={act === 'revoke' ? 'button danger' : 'button'}
-        onClick={() => {
-          acting.reset()
-          setQuestion(act)
-        }}
+      <ConfirmButton
+        key={question}
+        word={WORDS[question]}
+        title={`${WORDS[question]} ${name}`}
+        isDangerous={question === 'revoke'}
+        act={() => act(question)}
       >
-        {WORDS[act]}
-      </button>
+        <p>{QUESTIONS[question]}</p>
+        {question !== 'enable' && <p className="note">Last used: {used}.</p>}
+        {question === 'rotate' && (
+          <ChoiceField label="Grace" value={grace} options={GRACES} onChange={setGrace} />
+        )}
+      </ConfirmButton>
     )
   return (
     <Section
@@ -203,8 +188,8 @@ function Secret({ shown }: { readonly shown: Shown }) {
             <button
               type="button"
               className="button primary"
-              disabled={acting.isPending}
-              onClick={() => acting.mutate('issue')}
+              disabled={issuing.isPending}
+              onClick={() => issuing.mutate()}
             >
               Issue
             </button>
@@ -215,17 +200,12 @@ function Secret({ shown }: { readonly shown: Shown }) {
         </>
       }
     >
-      {acting.error && question === undefined && <Failure error={acting.error} />}
+      {issuing.error && <Failure error={issuing.error} />}
       <Facts
         facts={[
           ['Made', secret.created_at ? ago(secret.created_at, now) : 'no secret yet'],
-          [
-            'From',
-            secret.source &&
-              { issued: 'issued here', hash: 'a hash in its policy', reference: 'a reference in files' }[
-                secret.source
-              ],
-          ],
+          ['From', secret.source && SOURCES[secret.source]],
+          ['Last used', used],
           [
             'Active secrets',
             secret.active > 1 ? `${secret.active}, until the grace of the rotation ends` : undefined,
@@ -233,21 +213,6 @@ function Secret({ shown }: { readonly shown: Shown }) {
           ['Disabled by hand', suspendedAt && ago(suspendedAt, now)],
         ]}
       />
-      {question && (
-        <ConfirmDialog
-          title={`${WORDS[question]} ${name}`}
-          word={WORDS[question]}
-          isDangerous={question === 'revoke'}
-          acting={acting}
-          onConfirm={() => acting.mutate(question)}
-          onClose={() => setQuestion(undefined)}
-        >
-          <p>{QUESTIONS[question]}</p>
-          {question === 'rotate' && (
-            <ChoiceField label="Grace" value={grace} options={GRACES} onChange={setGrace} />
-          )}
-        </ConfirmDialog>
-      )}
       {issued !== undefined && (
         <SecretDialog title={`The secret of ${name}`} secret={issued} onClose={() => setIssued(undefined)}>
           <h3>How to use it</h3>
@@ -261,13 +226,6 @@ function Secret({ shown }: { readonly shown: Shown }) {
       )}
     </Section>
   )
-}
-
-const WORDS: Readonly<Record<Question, string>> = {
-  rotate: 'Rotate',
-  disable: 'Disable',
-  enable: 'Enable',
-  revoke: 'Revoke',
 }
 
 /** A model for examples: the first exact name that the key may call. */

@@ -1,10 +1,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
+import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { ListFilters, TextFilter, useFilters } from '../ui/filters.tsx'
-import { ago, NONE } from '../ui/format.ts'
+import { ago, lastUse, modelsText, NONE } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
@@ -97,22 +98,51 @@ export function Keys() {
               </>
             ),
           },
-          { head: 'State', cell: ({ state }) => <State state={state} /> },
-          { head: 'Tenant', cell: ({ tenant }) => tenant ?? 'platform', hidden: 'phone' },
+          {
+            head: 'State',
+            cell: ({ state, expires_at: at }) => (
+              <>
+                <State state={state} />
+                {at !== undefined && state !== 'expired' && (
+                  <span className="second">expires {ago(at, now)}</span>
+                )}
+              </>
+            ),
+          },
+          ...(isAdmin
+            ? [
+                {
+                  head: 'Tenant',
+                  cell: ({ tenant }: Shapes['key_shown']) => (
+                    <span className="short">{tenant ?? 'platform'}</span>
+                  ),
+                  hidden: 'phone' as const,
+                },
+              ]
+            : []),
           {
             head: 'Models',
-            cell: ({ models }) => (models.join(', ') === '*' ? 'all' : models.join(', ')),
+            cell: ({ models }) => modelsText(models),
             hidden: 'tablet',
           },
           {
             head: 'Secret',
             cell: ({ secret: { created_at: at, active } }) =>
-              at === undefined ? NONE : `${ago(at, now)}${active > 1 ? `, ${active} active` : ''}`,
+              at === undefined ? (
+                'none'
+              ) : (
+                <span className="short">
+                  {ago(at, now)}
+                  {active > 1 && `, ${active} active`}
+                </span>
+              ),
             hidden: 'tablet',
           },
           {
             head: 'Last used',
-            cell: ({ last_used_at: at }) => (at === undefined ? NONE : lastUse(at, now)),
+            cell: ({ last_used_at: at }) => (
+              <span className="short">{at === undefined ? NONE : lastUse(at, now)}</span>
+            ),
             hidden: 'phone',
           },
           {
@@ -135,11 +165,4 @@ export function Keys() {
       )}
     </>
   )
-}
-
-const QUARTER_MS = 900_000
-
-/** @param quarter the quarter of an hour of the last call. */
-function lastUse(quarter: string, nowMs: number): string {
-  return nowMs - Date.parse(quarter) < QUARTER_MS ? 'in the last 15 min' : ago(quarter, nowMs)
 }

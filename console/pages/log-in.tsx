@@ -4,7 +4,8 @@ import { useConsole } from '../api/context.ts'
 import { TextField } from '../ui/fields.tsx'
 import { Failure } from '../ui/page.tsx'
 
-export function LogIn() {
+/** @param note why the log-in is shown, if not for the first time. */
+export function LogIn({ note }: { readonly note: string }) {
   const { api, queries } = useConsole()
   const client = useQueryClient()
   const [username, setUsername] = useState('')
@@ -60,6 +61,11 @@ export function LogIn() {
           <span className="brand">gw</span> console
         </h1>
         {entering.error && <Failure error={entering.error} />}
+        {!entering.error && note !== '' && (
+          <p className="notice warn" role="status">
+            {note}
+          </p>
+        )}
         <TextField label="User" value={username} onChange={setUsername} required autoComplete="username" />
         <TextField
           label="Password"

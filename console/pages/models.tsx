@@ -1,12 +1,14 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { Shapes } from '../api/client.ts'
 import { useConsole } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
+import { tokens } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
 import { useNow } from '../ui/now.ts'
-import { PageHead } from '../ui/page.tsx'
-import { presentPrice, priceText } from '../ui/price.ts'
+import { Facts, PageHead } from '../ui/page.tsx'
+import { presentPrice, priceParts, priceText } from '../ui/price.ts'
 import { CallExamples } from '../ui/secret-dialog.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
@@ -16,7 +18,7 @@ export function Models() {
   const models = useInfiniteQuery(queries.models())
   const gateway = useGatewayUrl()
   const now = useNow()
-  const [shown, setShown] = useState<string>()
+  const [shown, setShown] = useState<Shapes['callable_model']>()
   return (
     <>
       <PageHead title="Models">What your keys may call, with its price for a million tokens.</PageHead>
@@ -35,13 +37,13 @@ export function Models() {
           },
           {
             head: 'Use',
-            cell: ({ name }) => (
+            cell: model => (
               <span className="actions">
-                <button type="button" className="button small" onClick={() => setShown(name)}>
-                  Examples<span className="sr-only"> of {name}</span>
+                <button type="button" className="button small" onClick={() => setShown(model)}>
+                  Details<span className="sr-only"> of {model.name}</span>
                 </button>
-                <Link className="button small" to="/playground" search={{ model: name }}>
-                  Try<span className="sr-only"> {name}</span>
+                <Link className="button small" to="/playground" search={{ model: model.name }}>
+                  Try<span className="sr-only"> {model.name}</span>
                 </Link>
               </span>
             ),
@@ -49,8 +51,20 @@ export function Models() {
         ]}
       />
       {shown !== undefined && (
-        <Dialog title={`How to call ${shown}`} isOpen isWide onClose={() => setShown(undefined)}>
-          <CallExamples secret="YOUR_SECRET" model={shown} gateway={gateway} />
+        <Dialog title={shown.name} isOpen isWide onClose={() => setShown(undefined)}>
+          <Facts
+            facts={[
+              [
+                'Paths',
+                shown.paths.length === 0 ? 'none: no endpoint serves it now' : shown.paths.join(', '),
+              ],
+              ['Context window', tokens(shown.max_input_tokens)],
+              ['Output', shown.max_output_tokens && `up to ${tokens(shown.max_output_tokens)}`],
+              ...priceParts(presentPrice(shown.price, now) ?? {}),
+            ]}
+          />
+          <h3>How to call it</h3>
+          <CallExamples secret="YOUR_SECRET" model={shown.name} gateway={gateway} />
         </Dialog>
       )}
     </>

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
@@ -6,7 +6,7 @@ import { useConsole, useSession } from '../api/context.ts'
 import { REFRESH_MS } from '../api/queries.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
 import { State } from '../ui/badges.tsx'
-import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { ConfirmButton } from '../ui/confirm-button.tsx'
 import { ago, clockTime, count, NONE, percent } from '../ui/format.ts'
 import { Labels } from '../ui/labels.tsx'
 import { inFlightOf } from '../ui/node-figures.ts'
@@ -80,47 +80,33 @@ function Actions({ node: { name, draining_since: drainingSince }, onRevoking }: 
   const { can } = useSession()
   const client = useQueryClient()
   const navigate = useNavigate()
-  const [question, setQuestion] = useState<Act>()
-  const acting = useMutation({
-    mutationFn: (act: Act) => api.POST(`/api/v1/nodes/{name}/${act}`, { params: { path: { name } } }),
-    onMutate: act => onRevoking(act === 'revoke'),
-    onError: () => onRevoking(false),
-    onSuccess: async (_answer, act) => {
-      setQuestion(undefined)
-      if (act === 'revoke') await navigate({ to: '/nodes' })
-      await client.invalidateQueries({ queryKey: ['nodes'] })
-    },
-  })
-  const ask = (act: Act) => (
-    <button
-      type="button"
-      className={act === 'revoke' ? 'button danger' : 'button'}
-      onClick={() => {
-        acting.reset()
-        setQuestion(act)
-      }}
-    >
-      {WORDS[act]}
-    </button>
-  )
+  const act = async (question: Act) => {
+    onRevoking(question === 'revoke')
+    try {
+      await api.POST(`/api/v1/nodes/{name}/${question}`, { params: { path: { name } } })
+    } catch (error) {
+      onRevoking(false)
+      throw error
+    }
+    if (question === 'revoke') await navigate({ to: '/nodes' })
+    await client.invalidateQueries({ queryKey: ['nodes'] })
+  }
+  const ask = (question: Act) =>
+    can(`${question}_node`) && (
+      <ConfirmButton
+        key={question}
+        word={WORDS[question]}
+        title={`${WORDS[question]} ${name}`}
+        isDangerous={question === 'revoke'}
+        act={() => act(question)}
+      >
+        <p>{QUESTIONS[question]}</p>
+      </ConfirmButton>
+    )
   return (
     <>
-      {drainingSince === undefined
-        ? can('drain_node') && ask('drain')
-        : can('uncordon_node') && ask('uncordon')}
-      {can('revoke_node') && ask('revoke')}
-      {question && (
-        <ConfirmDialog
-          title={`${WORDS[question]} ${name}`}
-          word={WORDS[question]}
-          isDangerous={question === 'revoke'}
-          acting={acting}
-          onConfirm={() => acting.mutate(question)}
-          onClose={() => setQuestion(undefined)}
-        >
-          <p>{QUESTIONS[question]}</p>
-        </ConfirmDialog>
-      )}
+      {ask(drainingSince === undefined ? 'drain' : 'uncordon')}
+      {ask('revoke')}
     </>
   )
 }

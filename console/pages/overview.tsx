@@ -4,7 +4,18 @@ import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Meter, State } from '../ui/badges.tsx'
-import { ago, clockTime, compact, count, milliseconds, NONE, percent, roundedMoney } from '../ui/format.ts'
+import {
+  ago,
+  clockTime,
+  compact,
+  count,
+  milliseconds,
+  NONE,
+  originText,
+  percent,
+  roundedMoney,
+  sumOf,
+} from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { Empty, Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
@@ -64,6 +75,9 @@ function Problems({ problems }: { readonly problems: readonly string[] }) {
   )
 }
 
+/** A call makes no event: what today costs is read again. */
+const COST_MS = 30_000
+
 function Tiles({
   live,
   status,
@@ -72,11 +86,24 @@ function Tiles({
   readonly status: Shapes['status'] | undefined
 }) {
   const { total, endpoints } = live
+  const { queries } = useConsole()
   const hour = status?.last_hour
+  const now = useNow()
+  const since = `${new Date(now).toISOString().slice(0, 10)}T00:00:00Z`
+  const { data: today } = useQuery({ ...queries.usage({ by: 'day', since }), refetchInterval: COST_MS })
+  const requests = endpoints.reduce((sum, { requests_per_second: rate }) => sum + rate, 0)
+  const failed = endpoints.reduce(
+    (sum, { requests_per_second: rate, failed: share }) => sum + rate * share,
+    0,
+  )
   const unhealthy = endpoints.filter(({ state }) => state === 'unhealthy').length
   return (
     <div className="tiles">
-      <Tile label="Requests per second" value={count(total.requests_per_second)} />
+      <Tile
+        label="Requests per second"
+        value={count(total.requests_per_second)}
+        note={requests > 0 && `${percent(failed / requests)} of attempts failed`}
+      />
       <Tile label="Tokens per second" value={compact(total.tokens_per_second)} />
       <Tile label="In flight" value={count(total.in_flight)} />
       <Tile
@@ -90,9 +117,9 @@ function Tiles({
         note={unhealthy > 0 ? <State state={`${unhealthy} unhealthy`} tone="bad" /> : 'usable'}
       />
       <Tile
-        label="Cost, last hour"
-        value={hour ? roundedMoney(hour.amount, hour.currency) : NONE}
-        note={hour && `${compact(hour.requests)} calls, ${compact(hour.tokens)} tokens`}
+        label="Cost, today"
+        value={today ? roundedMoney(sumOf(today.data.map(({ cost }) => cost)), today.currency) : NONE}
+        note={hour && `${roundedMoney(hour.amount, hour.currency)} in the last hour`}
       />
     </div>
   )
@@ -138,6 +165,12 @@ function Gateways({ live: { gateways } }: { readonly live: Shapes['live_stats'] 
   )
 }
 
+const LIMITS: Readonly<Record<string, string>> = {
+  rpm: 'requests per minute',
+  tpm: 'tokens per minute',
+  quota: 'tokens in its life',
+}
+
 const NEAR = 0.5
 const SHOWN_KEYS = 5
 
@@ -155,7 +188,13 @@ function NearLimits({ live: { keys } }: { readonly live: Shapes['live_stats'] })
                 {name}
               </Link>
               {limits.slice(0, 1).map(({ limit, used, of, share }) => (
-                <Meter key={limit} label={limit.replace('/', ' per ')} used={used} of={of} share={share} />
+                <Meter
+                  key={limit}
+                  label={LIMITS[limit] ?? limit.replace('/', ' per ')}
+                  used={used}
+                  of={of}
+                  share={share}
+                />
               ))}
             </li>
           ))}
@@ -165,14 +204,30 @@ function NearLimits({ live: { keys } }: { readonly live: Shapes['live_stats'] })
   )
 }
 
+const SHOWN_ROWS = 10
+
+type Flow = Shapes['live_stats']['endpoints'][number]
+
+/** Unhealthy ones first, then those with the most traffic. */
+function byUrgency(a: Flow, b: Flow): number {
+  const isBad = ({ state }: Flow) => Number(state === 'unhealthy')
+  return isBad(b) - isBad(a) || b.requests_per_second - a.requests_per_second
+}
+
 function Traffic({ live: { endpoints, models } }: { readonly live: Shapes['live_stats'] }) {
-  const busy = models.filter(({ requests_per_second: rate }) => rate > 0)
+  const busy = models.filter(({ requests_per_second: rate }) => rate > 0).slice(0, SHOWN_ROWS)
+  const urgent = endpoints.toSorted(byUrgency).slice(0, SHOWN_ROWS)
   return (
     <div className="columns">
-      <Section title="Endpoints">
+      <Section
+        title="Endpoints"
+        actions={
+          endpoints.length > SHOWN_ROWS && <Link to="/endpoints">{`All ${count(endpoints.length)}`}</Link>
+        }
+      >
         <Table
           label="Traffic by endpoint"
-          rows={endpoints}
+          rows={urgent}
           keyOf={({ name }) => name}
           empty={
             <>
@@ -243,8 +298,12 @@ function LastChanges() {
                   </time>
                 ),
               },
-              { head: 'By', cell: ({ author, origin }) => author ?? origin },
-              { head: 'Set', cell: ({ set, origin }) => set ?? origin, hidden: 'phone' },
+              { head: 'By', cell: ({ author, origin }) => author ?? originText(origin) },
+              {
+                head: 'From',
+                cell: ({ set, origin }) => (set === undefined ? originText(origin) : `set ${set}`),
+                hidden: 'phone',
+              },
               {
                 head: 'Changes',
                 cell: ({ counts }) => `+${counts.create} ~${counts.update} −${counts.delete}`,
@@ -270,15 +329,14 @@ function TenantOverview() {
   const models = useInfiniteQuery(queries.models())
   const sum = (of: 'requests' | 'input_tokens' | 'output_tokens') =>
     usage.data?.data.reduce((total, row) => total + row[of], 0) ?? 0
-  // For a glance: the exact amounts are in "Usage and cost".
-  const cost = usage.data?.data.reduce((total, row) => total + Number(row.cost), 0) ?? 0
+  const cost = sumOf(usage.data?.data.map(row => row.cost) ?? [])
   return (
     <>
       <PageHead title={tenant}>What your keys do, and what it costs.</PageHead>
       <div className="tiles">
         <Tile
           label="Cost, this month"
-          value={usage.data ? roundedMoney(String(cost), usage.data.currency) : NONE}
+          value={usage.data ? roundedMoney(cost, usage.data.currency) : NONE}
           note={<Link to="/usage">by day, model and key</Link>}
         />
         <Tile label="Calls, this month" value={compact(sum('requests'))} />

@@ -1,88 +1,75 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Change } from '../api/changes.ts'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
-import { Owner, State } from '../ui/badges.tsx'
+import { State } from '../ui/badges.tsx'
 import { ChangeButton, ChangeDialog } from '../ui/change-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField, TextField } from '../ui/fields.tsx'
-import { percent } from '../ui/format.ts'
+import { percent, tokens } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
-import { Empty, Facts, Loaded, LoadedPage, PageHead, Section } from '../ui/page.tsx'
+import { Empty, Facts, Loaded, LoadedPage, Section } from '../ui/page.tsx'
 import { presentPrice, priceParts, pricesOf } from '../ui/price.ts'
-import { ResourceForm } from '../ui/resource-form.tsx'
+import { ownerFacts, ResourceHead } from '../ui/resource-head.tsx'
 import { Table } from '../ui/table.tsx'
 import { publicationFields } from './publication-fields.ts'
 
 type Shown = Shapes['publication_shown']
 type Binding = Shapes['binding_shown']
 
+const CRUMB = { label: 'Model Publishing', to: '/publications' }
+
 export function Publication() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const publication = useQuery(queries.publication(name))
   return (
-    <LoadedPage name={name} crumb={{ label: 'Model Publishing', to: '/publications' }} query={publication}>
+    <LoadedPage name={name} crumb={CRUMB} query={publication}>
       {found => <PublicationPage publication={found} />}
     </LoadedPage>
   )
 }
 
 function PublicationPage({ publication }: { readonly publication: Shown }) {
-  const { name, owner, set, status, updated_revision: version } = publication
+  const { name, status, updated_revision: version } = publication
   const { can } = useSession()
-  const navigate = useNavigate()
-  const [isEditing, setEditing] = useState(false)
-  const verb = owner === 'config' ? 'Patch' : 'Edit'
-  const change = { kind: 'publication', name, version } as const
+  const canEdit = can('update_publication')
+  const change = { action: 'update', kind: 'publication', name, version } as const
   return (
     <>
-      <PageHead
-        title={name}
-        crumbs={[{ label: 'Model Publishing', to: '/publications' }]}
+      <ResourceHead
+        kind="publication"
+        resource={publication}
+        crumb={CRUMB}
+        canEdit={canEdit}
+        fields={publicationFields(Array.isArray(publication.price))}
         actions={
-          can('update_publication') && (
-            <>
-              {status === 'listed' ? (
-                <ChangeButton change={{ ...change, action: 'update', fields: { status: 'unlisted' } }}>
-                  Unlist
-                </ChangeButton>
+          <>
+            {can('explain') && (
+              <Link className="button" to="/why" search={{ model: name }}>
+                Who may call it
+              </Link>
+            )}
+            {canEdit &&
+              (status === 'listed' ? (
+                <ChangeButton change={{ ...change, fields: { status: 'unlisted' } }}>Unlist</ChangeButton>
               ) : (
-                <ChangeButton change={{ ...change, action: 'update', fields: { status: 'listed' } }}>
-                  List
-                </ChangeButton>
-              )}
-              <button type="button" className="button" onClick={() => setEditing(true)}>
-                {verb}
-              </button>
-              <ChangeButton
-                className="button danger"
-                change={{ ...change, action: 'delete' }}
-                onDone={() => void navigate({ to: '/publications' })}
-              >
-                Delete
-              </ChangeButton>
-            </>
-          )
+                <ChangeButton change={{ ...change, fields: { status: 'listed' } }}>List</ChangeButton>
+              ))}
+          </>
         }
-      >
-        {publication.display_name}
-      </PageHead>
+      />
       <Section title="Settings">
         <Facts
           facts={[
             ['Status', <State key="status" state={status} />],
-            ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
-            [
-              'Declared in',
-              publication.file !== undefined && <code>{`${publication.file}:${publication.line}`}</code>,
-            ],
+            ...ownerFacts(publication),
             ['Owned by', publication.owned_by],
-            ['Context window', publication.max_input_tokens],
-            ['Output to reserve', publication.max_output_tokens],
+            ['Context window', tokens(publication.max_input_tokens)],
+            ['Output to reserve', tokens(publication.max_output_tokens)],
             ['If a client disconnects', publication.on_disconnect],
             ['If an upstream fails', publication.on_upstream_error],
             ['Last changed', `revision ${version}`],
@@ -94,15 +81,6 @@ function PublicationPage({ publication }: { readonly publication: Shown }) {
         <Prices publication={publication} />
       </div>
       <AuditTrail target={`publication/${name}`} />
-      {isEditing && (
-        <ResourceForm
-          kind="publication"
-          title={`${verb} ${name}`}
-          fields={publicationFields(Array.isArray(publication.price))}
-          resource={publication}
-          onClose={() => setEditing(false)}
-        />
-      )}
     </>
   )
 }

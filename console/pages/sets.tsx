@@ -51,7 +51,7 @@ export function Sets() {
                   head: 'Resources',
                   cell: ({ resources }) =>
                     Object.entries(resources)
-                      .map(([kind, number]) => pluralized(number, kind))
+                      .map(([kind, number]) => (kind === 'settings' ? kind : pluralized(number, kind)))
                       .join(', '),
                 },
                 {

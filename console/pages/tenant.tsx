@@ -1,90 +1,61 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { Link, useParams } from '@tanstack/react-router'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
-import { Owner, State } from '../ui/badges.tsx'
-import { ChangeButton } from '../ui/change-dialog.tsx'
-import { count } from '../ui/format.ts'
-import { Facts, LoadedPage, PageHead, Section } from '../ui/page.tsx'
-import { ResourceForm } from '../ui/resource-form.tsx'
+import { State } from '../ui/badges.tsx'
+import { count, modelsText } from '../ui/format.ts'
+import { Facts, LoadedPage, Section } from '../ui/page.tsx'
+import { ownerFacts, ResourceHead } from '../ui/resource-head.tsx'
 import { PagedTable } from '../ui/table.tsx'
 import { WalletView } from '../ui/wallet-view.tsx'
 import { TENANT_FIELDS } from './tenant-fields.ts'
-import { modelsText } from './tenants.tsx'
 
 type Shown = Shapes['tenant_shown']
+
+const CRUMB = { label: 'Tenants and wallets', to: '/tenants' }
 
 export function Tenant() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
   const tenant = useQuery(queries.tenant(name))
   return (
-    <LoadedPage name={name} crumb={{ label: 'Tenants and wallets', to: '/tenants' }} query={tenant}>
+    <LoadedPage name={name} crumb={CRUMB} query={tenant}>
       {found => <TenantPage tenant={found} />}
     </LoadedPage>
   )
 }
 
 function TenantPage({ tenant }: { readonly tenant: Shown }) {
-  const { name, owner, updated_revision: version } = tenant
+  const { name } = tenant
   const { can } = useSession()
-  const navigate = useNavigate()
-  const [isEditing, setEditing] = useState(false)
-  const verb = owner === 'config' ? 'Patch' : 'Edit'
   return (
     <>
-      <PageHead
-        title={name}
-        crumbs={[{ label: 'Tenants and wallets', to: '/tenants' }]}
-        actions={
-          can('update_tenant') && (
-            <>
-              <button type="button" className="button" onClick={() => setEditing(true)}>
-                {verb}
-              </button>
-              <ChangeButton
-                className="button danger"
-                change={{ action: 'delete', kind: 'tenant', name, version }}
-                onDone={() => void navigate({ to: '/tenants' })}
-              >
-                Delete
-              </ChangeButton>
-            </>
-          )
-        }
-      >
-        {tenant.display_name}
-      </PageHead>
+      <ResourceHead
+        kind="tenant"
+        resource={tenant}
+        crumb={CRUMB}
+        canEdit={can('update_tenant')}
+        fields={TENANT_FIELDS}
+      />
       <div className="columns">
         <Settings tenant={tenant} />
         <TenantKeys tenant={name} />
       </div>
       <WalletView tenant={name} />
       <AuditTrail target={`tenant/${name}`} />
-      {isEditing && (
-        <ResourceForm
-          kind="tenant"
-          title={`${verb} ${name}`}
-          fields={TENANT_FIELDS}
-          resource={tenant}
-          onClose={() => setEditing(false)}
-        />
-      )}
     </>
   )
 }
 
 function Settings({ tenant }: { readonly tenant: Shown }) {
-  const { limits, self_service: own, owner, set, file, line } = tenant
+  const { limits, self_service: own } = tenant
   return (
     <Section title="Settings">
       <Facts
         facts={[
           ['Status', <State key="status" state={tenant.status} />],
-          ['Owner', <Owner key="owner" owner={owner} {...(set !== undefined && { set })} />],
-          ['Declared in', file !== undefined && <code>{`${file}:${line}`}</code>],
+          ...ownerFacts(tenant),
           ['Billing', tenant.billing],
           ['Models', modelsText(tenant.models)],
           ['Banned models', tenant.banned_models.join(', ')],

@@ -3,6 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useConsole, useSession } from '../api/context.ts'
 import { Owner, State } from '../ui/badges.tsx'
 import { ListFilters, useFilters } from '../ui/filters.tsx'
+import { modelsText } from '../ui/format.ts'
 import { PageHead } from '../ui/page.tsx'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -82,8 +83,4 @@ export function Tenants() {
       )}
     </>
   )
-}
-
-export function modelsText(models: readonly string[]): string {
-  return models.includes('*') ? 'all' : models.join(', ')
 }

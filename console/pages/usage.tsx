@@ -6,7 +6,7 @@ import { type Bar, BarChart } from '../ui/chart.tsx'
 import { CsvButton } from '../ui/csv.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
-import { compact, count, hour, money, NONE } from '../ui/format.ts'
+import { compact, count, hour, money, NONE, sumOf } from '../ui/format.ts'
 import { Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 
@@ -203,14 +203,14 @@ function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): re
   return bars
 }
 
-/** Two rows of one time, of usage that is split, in what a bar shows: the cost is rounded. */
+/** Two rows of one time, of usage that is split, in what a bar shows. */
 function together(one: Row, other: Row): Row {
   return {
     ...one,
     requests: one.requests + other.requests,
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
-    cost: (Number(one.cost) + Number(other.cost)).toFixed(6),
+    cost: sumOf([one.cost, other.cost]),
   }
 }
 
@@ -234,12 +234,11 @@ const QUIET: Row = {
   unpriced: 0,
 }
 
-/** Of money rounded for a glance: the table has the exact amounts. */
 function totalText(rows: readonly Row[], measure: string, currency: string): string {
   const sum = (of: (row: Row) => number) => rows.reduce((total, row) => total + of(row), 0)
   if (measure === 'calls') return count(sum(({ requests }) => requests))
   if (measure === 'tokens') return count(sum(row => row.input_tokens + row.output_tokens))
-  return money(sum(({ cost }) => Number(cost)).toFixed(sum(({ cost }) => Number(cost)) < 1 ? 6 : 2), currency)
+  return money(sumOf(rows.map(({ cost }) => cost)), currency)
 }
 
 /** Months begin and end in UTC, as statements do. */

@@ -11,6 +11,13 @@ export function Why() {
   const [asked, ask] = useFilters({ key: '', model: '' })
   const [key, setKey] = useState(asked.key)
   const [model, setModel] = useState(asked.model)
+  const [seen, setSeen] = useState(asked)
+  if (seen.key !== asked.key || seen.model !== asked.model) {
+    // Asked by a link, or by "back".
+    setSeen(asked)
+    setKey(asked.key)
+    setModel(asked.model)
+  }
   const keys = useInfiniteQuery(queries.keys())
   const models = useInfiniteQuery(queries.models())
   const isAdmin = useSession().user.role === 'admin'
@@ -61,5 +68,5 @@ function Decision({ asked }: { readonly asked: { readonly key: string; readonly 
       ...(asked.model !== '' && { model: asked.model }),
     }),
   )
-  return <Loaded query={explanation}>{found => <DecisionView explanation={found} />}</Loaded>
+  return <Loaded query={explanation}>{found => <DecisionView asked={asked} explanation={found} />}</Loaded>
 }

@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useConsole, useSession } from '../api/context.ts'
-import { ago, clockTime } from './format.ts'
+import { ago, clockTime, originText } from './format.ts'
 import { useNow } from './now.ts'
 import { Section } from './page.tsx'
 import { PagedTable } from './table.tsx'
@@ -30,7 +30,7 @@ export function AuditTrail({ target }: { readonly target: string }) {
           },
           { head: 'Action', cell: ({ action }) => action.replaceAll('_', ' ') },
           { head: 'User', cell: ({ user }) => user },
-          { head: 'From', cell: ({ origin, address }) => address ?? origin, hidden: 'phone' },
+          { head: 'From', cell: ({ origin, address }) => address ?? originText(origin), hidden: 'phone' },
           { head: 'Revision', cell: ({ revision }) => revision ?? '', isNumber: true, hidden: 'phone' },
         ]}
       />

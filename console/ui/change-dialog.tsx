@@ -1,10 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { type Change, deletionOf, previewOf, publisher } from '../api/changes.ts'
+import { ApiFailure, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from './dialog.tsx'
 import { Facts, Failure, Loaded } from './page.tsx'
-import { PatchView, PlanView } from './preview.tsx'
+import { nameOf, PatchView, PlanView } from './preview.tsx'
+
+export type FieldError = NonNullable<Shapes['problem']['errors']>[number]
+
+function errorsOf(error: Error | null): readonly FieldError[] {
+  return (error instanceof ApiFailure && error.problem.errors) || []
+}
 
 const WORDS = { create: 'Create', update: 'Save', delete: 'Delete' } as const
 
@@ -23,8 +30,8 @@ export function ChangeDialog({
   onDone,
 }: {
   readonly change: Change
-  /** Returns to the form that the change comes from. */
-  readonly onBack?: () => void
+  /** Returns to the form that the change comes from, with what is wrong in it. */
+  readonly onBack?: (errors: readonly FieldError[]) => void
   readonly onClose: () => void
   readonly onDone?: () => void
 }) {
@@ -59,14 +66,18 @@ export function ChangeDialog({
   const word = WORDS[change.action]
   return (
     <Dialog
-      title={`${isFileOwned ? 'Patch' : word} ${change.kind} ${change.name.replace(' ', ' → ')}`}
+      title={`${isFileOwned ? 'Patch' : word} ${change.kind} ${nameOf(change.kind, change.name)}`}
       isOpen
       isWide
       onClose={onClose}
       actions={
         <>
           {onBack && (
-            <button type="button" className="button" onClick={onBack}>
+            <button
+              type="button"
+              className="button"
+              onClick={() => onBack(errorsOf(preview.error ?? saving.error))}
+            >
               Back
             </button>
           )}

@@ -54,21 +54,24 @@ export function Code({
   )
 }
 
-/** A unified diff, with its lines in colour and with their signs. */
+/** A unified diff to copy, with its lines in colour and with their signs. */
 export function Diff({ text }: { readonly text: string }) {
   const lines = text.replace(/\n$/, '').split('\n')
   return (
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <pre className="diff" tabIndex={0} aria-label="Diff" role="group">
-      {lines.map((line, index) => (
-        // The lines of a diff have no identity but their place.
-        // oxlint-disable-next-line react/no-array-index-key
-        <span key={index} className={toneOf(line)}>
-          {line}
-          {'\n'}
-        </span>
-      ))}
-    </pre>
+    <div className="code">
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <pre className="diff" tabIndex={0} aria-label="Diff" role="group">
+        {lines.map((line, index) => (
+          // The lines of a diff have no identity but their place.
+          // oxlint-disable-next-line react/no-array-index-key
+          <span key={index} className={toneOf(line)}>
+            {line}
+            {'\n'}
+          </span>
+        ))}
+      </pre>
+      <CopyButton text={text} label="Copy the patch" />
+    </div>
   )
 }
 

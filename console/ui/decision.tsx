@@ -1,7 +1,8 @@
+import { Link } from '@tanstack/react-router'
 import type { Shapes } from '../api/client.ts'
 import { useSession } from '../api/context.ts'
 import { State, type Tone } from './badges.tsx'
-import { money, percent } from './format.ts'
+import { count, money, percent } from './format.ts'
 import { Empty, Facts, Prose, Section } from './page.tsx'
 import { Table } from './table.tsx'
 
@@ -13,17 +14,25 @@ const TONES: Readonly<Record<Shapes['why_check']['verdict'], Tone>> = {
   assumed: 'off',
 }
 
+/** Either is empty for all of its kind. */
+interface Asked {
+  readonly key: string
+  readonly model: string
+}
+
 /** Whether a call would be served, check by check. */
 export function DecisionView({
+  asked,
   explanation: { decision, unknown, models, keys },
 }: {
+  readonly asked: Asked
   readonly explanation: Shapes['explanation']
 }) {
   const isAdmin = useSession().user.role === 'admin'
   const all =
     models?.map(({ model, ...short }) => ({ name: model, ...short })) ??
     keys?.map(({ key, ...short }) => ({ name: key, ...short }))
-  if (all) return <ShortDecisions head={models ? 'Model' : 'Key'} rows={all} />
+  if (all) return <ShortDecisions asked={asked} head={models ? 'Model' : 'Key'} rows={all} />
   if (!decision) return <Empty>No decision.</Empty>
   return (
     <>
@@ -71,10 +80,12 @@ type Short = Omit<NonNullable<Shapes['explanation']['models']>[number], 'model'>
 
 /** The verdicts about each model of a key, or each key of a model. */
 function ShortDecisions({
+  asked,
   head,
   rows,
 }: {
-  readonly head: string
+  readonly asked: Asked
+  readonly head: 'Model' | 'Key'
   readonly rows: readonly (Short & { readonly name: string })[]
 }) {
   return (
@@ -84,7 +95,14 @@ function ShortDecisions({
       keyOf={({ name }) => name}
       empty="Nothing to decide about."
       columns={[
-        { head, cell: ({ name }) => name },
+        {
+          head,
+          cell: ({ name }) => (
+            <Link to="/why" search={{ ...asked, [head === 'Model' ? 'model' : 'key']: name }}>
+              {name}
+            </Link>
+          ),
+        },
         {
           head: 'Verdict',
           cell: ({ served }) => (
@@ -94,7 +112,7 @@ function ShortDecisions({
         { head: 'Path', cell: ({ path }) => <code>{path}</code>, hidden: 'tablet' },
         {
           head: 'Reason',
-          cell: ({ rejection }) => rejection && `${rejection.status}: ${rejection.message}`,
+          cell: ({ rejection }) => rejection && <Prose text={`${rejection.status}: ${rejection.message}`} />,
           hidden: 'phone',
         },
       ]}
@@ -112,7 +130,11 @@ export function Verdict({
     <div className={served ? 'notice good' : 'notice bad'} role="status">
       <p>
         <strong>
-          {served ? `Served at ${path}.` : `Rejected with ${rejection?.status}: ${rejection?.message}`}
+          {served ? (
+            `Served at ${path}.`
+          ) : (
+            <Prose text={`Rejected with ${rejection?.status}: ${rejection?.message}`} />
+          )}
         </strong>
       </p>
       {rejection?.hint !== undefined && (
@@ -125,7 +147,7 @@ export function Verdict({
           facts={[
             [
               'Reserved',
-              `${money(estimate.amount)} for ${estimate.input_tokens} + ${estimate.output_tokens} tokens`,
+              `${money(estimate.amount)} for ${count(estimate.input_tokens)} + ${count(estimate.output_tokens)} tokens`,
             ],
           ]}
         />

@@ -3,6 +3,7 @@ import { type ReactNode, useRef } from 'react'
 import { Icon } from './icons.tsx'
 
 const FIELDS = '.dialog-body :is(input, select, textarea):enabled'
+const WRONG = '.dialog-body [aria-invalid="true"]'
 
 /** A dialog over the page. The focus returns to where it was. */
 export function Dialog({
@@ -39,8 +40,12 @@ export function Dialog({
         <Base.Popup
           ref={popup}
           className={isWide ? 'dialog wide' : 'dialog'}
-          // A form begins with its first field, not with the button that closes it.
-          initialFocus={() => popup.current?.querySelector<HTMLElement>(FIELDS) ?? true}
+          // A form begins with a field that is wrong, or its first one, not with the button that closes it.
+          initialFocus={() =>
+            popup.current?.querySelector<HTMLElement>(WRONG) ??
+            popup.current?.querySelector<HTMLElement>(FIELDS) ??
+            true
+          }
         >
           <header>
             <Base.Title>{title}</Base.Title>

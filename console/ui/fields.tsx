@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from 'react'
+import { Prose } from './page.tsx'
 
 /** A labelled control. Hint and error are read with it. */
 export function Field({
@@ -23,7 +24,7 @@ export function Field({
       <label htmlFor={id}>{label}</label>
       {children({ id, 'aria-describedby': `${id}-hint`, 'aria-invalid': isInvalid })}
       <p className="hint" id={`${id}-hint`}>
-        {error ?? hint}
+        {error === undefined ? hint : <Prose text={error} />}
       </p>
     </div>
   )

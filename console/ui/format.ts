@@ -32,7 +32,24 @@ export function count(value: number): string {
 
 /** `1 key`, `2 keys` */
 export function pluralized(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 || noun === 'settings' ? '' : 's'}`
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** `128,000 tokens`; nothing without a number. */
+export function tokens(number: number | undefined): string | undefined {
+  return number === undefined ? undefined : pluralized(number, 'token')
+}
+
+/** What the filter of a key or a tenant allows. */
+export function modelsText(models: readonly string[]): string {
+  return models.includes('*') ? 'all' : models.join(', ')
+}
+
+const ORIGINS: Readonly<Record<string, string>> = { apply: 'files', rest: 'console', cli: 'command line' }
+
+/** Where a change came from, in the words of owners. */
+export function originText(origin: string): string {
+  return ORIGINS[origin] ?? origin
 }
 
 /** A number in at most some characters: 1.2M. */
@@ -72,6 +89,25 @@ export function hour(time: string): string {
 /** In the time zone of the browser, to the second. */
 export function clockTime(time: string): string {
   return TIME.format(new Date(time))
+}
+
+const QUARTER_MS = 900_000
+
+/** @param quarter the quarter of an hour of the last call. */
+export function lastUse(quarter: string, nowMs: number): string {
+  return nowMs - Date.parse(quarter) < QUARTER_MS ? 'in the last 15 min' : ago(quarter, nowMs)
+}
+
+/** The exact sum of decimals. */
+export function sumOf(amounts: readonly string[]): string {
+  const digits = Math.max(0, ...amounts.map(amount => amount.split('.')[1]?.length ?? 0))
+  const units = amounts.reduce((sum, amount) => {
+    const [whole = '', fraction = ''] = amount.split('.')
+    return sum + BigInt(whole + fraction.padEnd(digits, '0'))
+  }, 0n)
+  const text = String(units < 0n ? -units : units).padStart(digits + 1, '0')
+  const [whole, fraction] = [text.slice(0, text.length - digits), text.slice(text.length - digits)]
+  return `${units < 0n ? '-' : ''}${whole}${digits === 0 ? '' : `.${fraction}`}`
 }
 
 /** How long ago, or how soon, in its largest unit. */

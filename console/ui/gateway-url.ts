@@ -1,9 +1,14 @@
-import { useQuery } from '@tanstack/react-query'
-import { useConsole, useSession } from '../api/context.ts'
+import { useSession } from '../api/context.ts'
 
-/** The address of a gateway for examples; users of a tenant know it from their operator. */
+/** The address of a gateway, for examples. */
 export function useGatewayUrl(): string {
-  const { queries } = useConsole()
-  const { data } = useQuery({ ...queries.pulse(), enabled: useSession().can('get_pulse') })
-  return data?.gateways.find(({ url }) => url !== null)?.url ?? 'https://GATEWAY'
+  const { gateway_url: url } = useSession()
+  return url === undefined ? 'https://GATEWAY' : seenFromHere(url)
+}
+
+/** A gateway that listens everywhere is reached by the name under which this page is. */
+export function seenFromHere(listening: string): string {
+  const url = new URL(listening)
+  if (['0.0.0.0', '[::]'].includes(url.hostname)) url.hostname = location.hostname
+  return url.origin
 }

@@ -97,20 +97,39 @@ export function Prose({ text }: { readonly text: string }) {
   })
 }
 
-/** An error, with what would help. */
+/** `/limits/rpm` → `limits rpm` */
+function wordsOf(pointer: string): string {
+  return pointer.slice(1).replaceAll(/[/_]/g, ' ')
+}
+
+/** An error, with what would help; or the fields that are wrong. */
 export function Failure({ error }: { readonly error: Error }) {
   const problem = error instanceof ApiFailure ? error.problem : undefined
+  // Their hint is about the members of the answer.
+  const inFields = problem?.errors?.filter(({ pointer = '' }) => pointer !== '') ?? []
   return (
     <div className="notice bad" role="alert">
-      <p>
-        <strong>
-          <Prose text={error.message} />
-        </strong>
-      </p>
-      {problem && (
-        <p>
-          <Prose text={problem.hint} />
-        </p>
+      {inFields.length > 0 ? (
+        <ul>
+          {inFields.map(({ pointer = '', detail }) => (
+            <li key={`${pointer} ${detail}`}>
+              <strong>{wordsOf(pointer)}:</strong> <Prose text={detail} />
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <>
+          <p>
+            <strong>
+              <Prose text={error.message} />
+            </strong>
+          </p>
+          {problem && (
+            <p>
+              <Prose text={problem.hint} />
+            </p>
+          )}
+        </>
       )}
       {problem?.request_id && <p className="note">Request {problem.request_id}</p>}
     </div>

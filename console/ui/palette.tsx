@@ -135,9 +135,12 @@ function useTargets(text: string): readonly Target[] {
     ...navigationOf(session).flatMap(({ title, entries }) =>
       entries.map(({ label, to }) => ({ label, kind: title, to })),
     ),
-    ...(session.user.role === 'admin' ? VERBS : [])
-      .filter(({ needs }) => session.can(needs))
-      .map(({ label, to }) => ({ label, kind: 'begin', to, search: { new: 'yes' } })),
+    ...VERBS.filter(({ needs }) => session.can(needs)).map(({ label, to }) => ({
+      label,
+      kind: 'begin',
+      to,
+      search: { new: 'yes' },
+    })),
   ]
     .filter(has)
     .concat([

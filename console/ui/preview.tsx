@@ -1,6 +1,7 @@
 import type { Shapes } from '../api/client.ts'
-import { Code, Diff } from './copy.tsx'
-import { money, NONE } from './format.ts'
+import { Diff } from './copy.tsx'
+import { money, NONE, pluralized } from './format.ts'
+import { Prose } from './page.tsx'
 
 type Plan = Shapes['plan']
 type Radius = NonNullable<Plan['blast_radius']>
@@ -24,7 +25,7 @@ export function PlanView({ plan }: { readonly plan: Plan }) {
         <ul className="notice" aria-label="Warnings">
           {warnings.map(({ kind, name, message }) => (
             <li key={`${kind}/${name}/${message}`}>
-              {kind} {name}: {message}
+              {kind} {nameOf(kind, name)}: <Prose text={message} />
             </li>
           ))}
         </ul>
@@ -34,6 +35,11 @@ export function PlanView({ plan }: { readonly plan: Plan }) {
       ))}
     </div>
   )
+}
+
+/** A resource as it is shown: a binding has two names. */
+export function nameOf(kind: string, name: string): string {
+  return kind === 'binding' ? name.replace(' ', ' → ') : name
 }
 
 const SIGNS = { create: '+', update: '~', delete: '−' } as const
@@ -50,7 +56,7 @@ export function ChangeView({
         <span className="sign" aria-hidden="true">
           {SIGNS[action]}
         </span>
-        {action} {kind} <strong>{name.replace(' ', ' → ')}</strong>
+        {action} {kind} <strong>{nameOf(kind, name)}</strong>
       </p>
       {fields.length > 0 && (
         <table aria-label={`Fields of ${kind} ${name}`}>
@@ -101,7 +107,10 @@ function effectsOf(radius: Radius): string[] {
     ...radius.nodes.map(
       ({ endpoint, matches, loses }) =>
         `${endpoint} has ${matches.length === 0 ? 'no connected node' : `the nodes ${matches.join(', ')}`}${loses
-          .map(({ node, last_24h: { requests } }) => `, loses ${node} (${requests} requests in 24 h)`)
+          .map(
+            ({ node, last_24h: { requests } }) =>
+              `, loses ${node} (${pluralized(requests, 'request')} in 24 h)`,
+          )
           .join('')}.`,
     ),
     ...radius.paths.map(
@@ -117,7 +126,7 @@ function effectsOf(radius: Radius): string[] {
     ),
     ...radius.goes_away.map(
       ({ kind, name, how, last_24h: day }) =>
-        `${kind} ${name} is ${how}; it had ${day.requests} requests in the last 24 hours.`,
+        `${kind} ${name} is ${how}; it had ${pluralized(day.requests, 'request')} in the last 24 hours.`,
     ),
   ]
 }
@@ -131,7 +140,7 @@ function listed(names: readonly string[]): string {
 
 /** The patch for what files own: the console never writes to files. */
 export function PatchView({ preview }: { readonly preview: Shapes['change_preview'] }) {
-  const { set, file, line, patch = '', patches_file: patchesFile } = preview
+  const { set, file, line, git_commit: commit, patch = '', patches_file: patchesFile } = preview
   return (
     <div className="patch">
       <p>
@@ -141,16 +150,15 @@ export function PatchView({ preview }: { readonly preview: Shapes['change_previe
             , <code>{line === undefined ? file : `${file}:${line}`}</code>
           </>
         )}
-        . The console does not change it. Apply this patch to the file, then run <code>gw apply</code>.
+        {commit !== undefined && (
+          <>
+            , commit <code>{commit.slice(0, 8)}</code>
+          </>
+        )}
+        . The console does not change it. Apply this patch with <code>git apply</code>, then run{' '}
+        <code>gw apply</code>.
       </p>
-      {patch === '' ? (
-        <p>Nothing changes.</p>
-      ) : (
-        <>
-          <Diff text={patch} />
-          <Code label="Command that applies the patch" text={`git apply <<'EOF'\n${patch}EOF`} />
-        </>
-      )}
+      {patch === '' ? <p>Nothing changes.</p> : <Diff text={patch} />}
       {patchesFile === false && (
         <p className="notice">
           The file is not on the machine of the control plane, so the diff shows the resource alone: make the

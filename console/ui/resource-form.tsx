@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import type { Change, Fields, Kind } from '../api/changes.ts'
-import { ChangeDialog } from './change-dialog.tsx'
+import { ChangeDialog, type FieldError } from './change-dialog.tsx'
 import { Dialog } from './dialog.tsx'
 import { ChoiceField, Field, type Option, TextField } from './fields.tsx'
 import { pairsIn } from './pairs.ts'
@@ -74,6 +74,9 @@ export function ResourceForm({
   const [endpoint, bindTo] = useState('')
   const [change, setChange] = useState<Change>()
   const [hasRare, setRare] = useState(false)
+  const [errors, setErrors] = useState<readonly FieldError[]>([])
+  const errorOf = (path: string) =>
+    errors.find(({ pointer = '' }) => `${pointer}/`.startsWith(`/${path.replaceAll('.', '/')}/`))?.detail
   const submit = () => {
     if (!resource) {
       const made = patchFrom(allFields, {}, values, {})
@@ -88,12 +91,15 @@ export function ResourceForm({
     return (
       <ChangeDialog
         change={change}
-        onBack={() => setChange(undefined)}
+        onBack={found => {
+          setErrors(found)
+          setChange(undefined)
+        }}
         onClose={onClose}
         {...(onDone && { onDone: () => onDone(name) })}
       />
     )
-  const shown = fields.filter(({ isRare }) => hasRare || !isRare)
+  const shown = fields.filter(({ isRare, path }) => hasRare || !isRare || errorOf(path) !== undefined)
   return (
     <Dialog title={title} isOpen isWide onClose={onClose}>
       <form
@@ -111,6 +117,7 @@ export function ResourceForm({
               required
               autoComplete="off"
               spellCheck={false}
+              error={errorOf('name')}
               {...(namePrefix !== '' && { hint: `Starts with ${namePrefix}` })}
             />
           )}
@@ -137,7 +144,12 @@ export function ResourceForm({
           {shown.map(field => (
             <Control
               key={field.path}
-              field={field}
+              field={
+                resource && field.type === 'secret'
+                  ? { ...field, hint: `${field.hint} Empty: unchanged.` }
+                  : field
+              }
+              error={errorOf(field.path)}
               value={values[field.path] ?? ''}
               onChange={value => setValues({ ...entered, [field.path]: value })}
             />
@@ -163,16 +175,18 @@ export function ResourceForm({
 
 function Control({
   field: { label, hint, type, isRequired, suggestions },
+  error,
   value,
   onChange,
 }: {
   readonly field: FieldOfForm
+  readonly error: string | undefined
   readonly value: string
   readonly onChange: (value: string) => void
 }) {
   if (type === 'switch')
     return (
-      <Field label={label} hint={hint}>
+      <Field label={label} hint={hint} error={error}>
         {control => (
           <input
             {...control}
@@ -185,7 +199,7 @@ function Control({
     )
   if (type === 'pairs')
     return (
-      <Field label={label} hint={hint ?? 'One a line: name: value'}>
+      <Field label={label} hint={hint ?? 'One a line: name: value'} error={error}>
         {control => (
           <textarea {...control} rows={3} value={value} onChange={event => onChange(event.target.value)} />
         )}
@@ -193,7 +207,7 @@ function Control({
     )
   if (typeof type !== 'string')
     return (
-      <Field label={label} hint={hint}>
+      <Field label={label} hint={hint} error={error}>
         {control => (
           <select
             {...control}
@@ -211,7 +225,7 @@ function Control({
     )
   const isNumber = type === 'number' || type === 'limit'
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       {control => (
         <>
           <input

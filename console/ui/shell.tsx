@@ -102,10 +102,14 @@ function LiveState({ connection }: { readonly connection: Connection }) {
   const { gateways, store_revision: revision } = pulse
   const serving = gateways.filter(({ state }) => state !== 'silent')
   const isBehind = serving.some(({ behind }) => behind)
-  const text = isBehind ? `revision ${revision} is not served yet` : `revision ${revision}`
   if (serving.length === 0) return <State state="no gateway serves" tone="bad" />
-  const tone = isBehind || serving.some(({ state }) => state !== 'ok') ? 'warn' : 'good'
-  return <State state={text} tone={tone} />
+  if (isBehind) return <State state={`revision ${revision} is not served yet`} tone="warn" />
+  const other = serving.find(({ state }) => state !== 'ok')
+  return other ? (
+    <State state={`revision ${revision}, ${other.state}`} tone="warn" />
+  ) : (
+    <State state={`revision ${revision}`} tone="good" />
+  )
 }
 
 const THEMES: readonly (readonly [Theme, string])[] = [
@@ -121,6 +125,7 @@ function UserMenu() {
   const [theme, setTheme] = useTheme()
   const leaving = useMutation({
     mutationFn: () => api.DELETE('/api/v1/session'),
+    onSuccess: () => api.end(),
     onSettled: () => client.resetQueries({ queryKey: ['session'] }),
   })
   return (

@@ -1,13 +1,14 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
+import { ConfirmButton } from './confirm-button.tsx'
 import { Code } from './copy.tsx'
 import { CreateDialog } from './create-dialog.tsx'
 import { ChoiceField, TextField } from './fields.tsx'
 import { ago, day } from './format.ts'
 import { useNow } from './now.ts'
-import { Failure, Section } from './page.tsx'
+import { Section } from './page.tsx'
 import { SecretDialog } from './secret-dialog.tsx'
 import { PagedTable } from './table.tsx'
 
@@ -22,10 +23,10 @@ export function TokensView({ user }: { readonly user?: string }) {
   const tokens = useInfiniteQuery(queries.tokens(user))
   const [isCreating, setCreating] = useState(false)
   const [issued, setIssued] = useState<Issued>()
-  const revoking = useMutation({
-    mutationFn: (id: string) => api.DELETE('/api/v1/tokens/{name}', { params: { path: { name: id } } }),
-    onSettled: () => client.invalidateQueries({ queryKey: ['tokens'] }),
-  })
+  const revoke = async (id: string) => {
+    await api.DELETE('/api/v1/tokens/{name}', { params: { path: { name: id } } })
+    await client.invalidateQueries({ queryKey: ['tokens'] })
+  }
   return (
     <Section
       title="API tokens"
@@ -38,7 +39,6 @@ export function TokensView({ user }: { readonly user?: string }) {
         )
       }
     >
-      {revoking.error && <Failure error={revoking.error} />}
       <PagedTable
         label="API tokens"
         query={tokens}
@@ -61,15 +61,22 @@ export function TokensView({ user }: { readonly user?: string }) {
           { head: 'Expires', cell: ({ expires_at: at }) => day(at), hidden: 'phone' },
           {
             head: 'Actions',
-            cell: ({ id, name }) => (
-              <button
-                type="button"
-                className="button small danger"
-                disabled={revoking.isPending}
-                onClick={() => revoking.mutate(id)}
+            cell: ({ id, name, last_used_at: usedAt }) => (
+              <ConfirmButton
+                word="Revoke"
+                title={`Revoke the token ${name}`}
+                label={
+                  <>
+                    Revoke<span className="sr-only"> {name}</span>
+                  </>
+                }
+                isDangerous
+                isSmall
+                act={() => revoke(id)}
               >
-                Revoke<span className="sr-only"> {name}</span>
-              </button>
+                <p>Scripts that use it get 401 from now on.</p>
+                <p className="note">Last used: {usedAt === undefined ? 'never' : ago(usedAt, now)}.</p>
+              </ConfirmButton>
             ),
           },
         ]}

@@ -31,9 +31,9 @@ export function WalletView({ tenant }: { readonly tenant: string }) {
         {({ balance, held, available, billing, currency }) => (
           <div className="tiles">
             <Tile label="Balance" value={money(balance, currency)} note={billing} />
-            <Tile label="Reserved by open calls" value={money(held)} />
+            <Tile label="Reserved by open calls" value={money(held, currency)} />
             {available !== undefined && (
-              <Tile label="Available" value={money(available)} note="what new calls can reserve" />
+              <Tile label="Available" value={money(available, currency)} note="what new calls can reserve" />
             )}
           </div>
         )}

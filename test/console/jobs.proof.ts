@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserPath, launchBrowser, logIn, open, openTab, type Tab } from './browser.ts'
+import { accessibilityFaults, browserPath, launchBrowser, logIn, open, openTab, type Tab } from './browser.ts'
 import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
 
 const hasBrowser = browserPath() !== undefined
@@ -94,6 +94,13 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     const patch = (await page.getByRole('group', { name: 'Diff' }).textContent()) ?? ''
     expect(patch).toContain('+      rpm: 90')
     expect(await page.getByRole('dialog').getByRole('button', { name: 'Save' }).count()).toBe(0)
+    // Long lines of the file are scrolled within the diff.
+    const hidden =
+      'document.querySelector(".dialog-body").scrollWidth - document.querySelector(".dialog-body").clientWidth'
+    expect(await page.evaluate(hidden)).toBe(0)
+    expect(await accessibilityFaults(tab)).toEqual([])
+    await page.getByRole('button', { name: 'Copy the patch' }).click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(patch)
     execFileSync('git', ['apply', '-'], { cwd: served.folder, input: patch })
     const { changes } = JSON.parse(await served.gw('diff', '-c', 'config', '--format', 'json')) as {
       changes: readonly { kind: string; name: string; fields: readonly { path: string; after: unknown }[] }[]
@@ -196,6 +203,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
     await page.getByRole('alert').getByText('at most 60').waitFor()
     await page.getByRole('button', { name: 'Back' }).click()
+    await page.locator('[aria-invalid="true"]:focus').and(page.getByLabel('Requests per minute')).waitFor()
     await page.getByLabel('Requests per minute').fill('10')
     await page.getByRole('button', { name: 'Review' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
@@ -217,6 +225,25 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     // By its address the page asks, and the server answers 403.
     await open(tab, '/endpoints')
     await page.getByText('The role tenant may not do this.').first().waitFor()
+  })
+
+  test('says that the session has ended, and goes on at the same page after the log-in', async () => {
+    const tab = await asAdmin()
+    const { page } = tab
+    await open(tab, '/audit')
+    await tab.context.clearCookies()
+    await page.getByRole('link', { name: 'History' }).click()
+    await page.getByText('The session has ended.').waitFor()
+    await page.getByLabel('User').fill('admin')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'History' }).waitFor()
+    expect(tab.faults.filter(fault => !fault.includes('status of 401'))).toEqual([])
+    // One that the user ends is no surprise.
+    await page.getByRole('button', { name: 'admin' }).click()
+    await page.getByRole('menuitem', { name: 'Log out' }).click()
+    await page.getByLabel('Password').waitFor()
+    expect(await page.getByText('The session has ended.').count()).toBe(0)
   })
 
   test('logs in by a link, once', async () => {
