@@ -12,7 +12,7 @@ export const archiveHeader = z.strictObject({
   version: z.literal(1),
   /** All entries ended before this time. */
   before: z.iso.datetime({ precision: 3 }),
-  /** The range of ids. Missing ones are credits, debits and adjustments, which stay in the store. */
+  /** The range of ids. Missing ones stay in the store: credits, debits and adjustments; in PostgreSQL also later calls. */
   first_id: z.int().positive(),
   last_id: z.int().positive(),
   currency: z.string(),

@@ -26,7 +26,7 @@ export async function migrate(
   const { MIGRATIONS } = await import('./migrations/list.ts')
   const known = Object.keys(MIGRATIONS)
   const done = await appliedTo(connections)
-  const newer = done.filter(migration => !known.includes(migration))
+  const newer = done.filter(migration => !known.includes(migration) && !isExpansion(migration))
   if (newer.length > 0) {
     throw new CommandError(
       'store_too_new',

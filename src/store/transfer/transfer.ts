@@ -83,7 +83,7 @@ async function assertComplete({ accounting }: Pick<Awaited<ReturnType<typeof ope
   if ((await accounting.archives()).length > 0)
     throw new CommandError(
       'usage',
-      'The ledger of this store has archives, which PostgreSQL does not keep yet.',
+      'The ledger of this store has archives, and a copy of it would not: entries get new ids.',
     )
 }
 

@@ -1,12 +1,8 @@
-import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
-import { CommandError } from '../../../base/catalogue/command.ts'
 import type { Clock } from '../../../base/clock.ts'
-import { pluralize } from '../../../base/pluralize.ts'
 import type { ArchivedEntry } from '../../../schema/archive.ts'
-import { syncToDisk } from '../../copy.ts'
-import { storeFault } from '../../faults.ts'
 import { codeOf } from '../columns.ts'
 import type { Archive, ArchiveRequest, ArchiveWatch, Archiving } from '../types.ts'
 import { PlaceSums } from '../verify/place-sums.ts'
@@ -14,6 +10,7 @@ import { type ArchiveToVerify, verifyLedger } from '../verify/verify.ts'
 import { digestOf, writeArchive } from './archive-file.ts'
 import { entriesOf, selectArchived, selectNames } from './archived-entries.ts'
 import { deleteArchived, insertArchive, recordedArchives } from './archives.ts'
+import { assertConsistent, faultOf, publish, withPartial } from './publish.ts'
 
 /** The store's transactions without Kysely, for very many rows. */
 export interface BarePorts {
@@ -43,12 +40,7 @@ export async function archiveLedger(
   const left = await remove()
   const range = await readBare(async raw => selectRange(raw, beforeMs))
   if (range.entries === 0) return { archive: undefined, deleted: left }
-  if (existsSync(path)) throw alreadyExists(path)
-
-  // It gets its name when it is complete and verified.
-  const partial = `${path}.partial`
-  rmSync(partial, { force: true })
-  try {
+  return withPartial(path, async partial => {
     const { archive, sums } = await readBare(async raw => {
       const sums = await write(raw, partial, range, request, watch).catch(faultOf(path))
       const archive: Omit<Archive, 'id'> = {
@@ -66,27 +58,7 @@ export async function archiveLedger(
     // A commit that failed can still be found after a power loss: the file stays in any case.
     const recorded = await writeBare(raw => insertArchive(raw, archive, sums))
     return { archive: recorded, deleted: left + (await remove(range.entries)) }
-  } finally {
-    rmSync(partial, { force: true })
-  }
-}
-
-/** Gives the file its name, unless there is one of this name by now. */
-function publish(partial: string, path: string): void {
-  try {
-    linkSync(partial, path)
-    syncToDisk(path)
-  } catch (error) {
-    faultOf(path)(error)
-  }
-}
-
-/** Faults of the file, which are not those of the store. */
-function faultOf(path: string): (error: unknown) => never {
-  return error => {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw alreadyExists(path)
-    throw storeFault(error, path)
-  }
+  })
 }
 
 function selectRange(raw: Database.Database, beforeMs: number): Range {
@@ -155,12 +127,7 @@ async function verify(
     onProgress: (entries, ofEntries) => onProgress?.('verify', entries, ofEntries),
     ...(signal && { signal }),
   })
-  if (findings.length === 0) return
-  throw new CommandError(
-    'ledger_inconsistent',
-    `The ledger does not add up: ${pluralize(findings.length, 'finding')}. Nothing was archived.`,
-    { hint: '`gw ledger verify` names each row that does not match.' },
-  )
+  assertConsistent(findings)
 }
 
 async function deleteInSteps(
@@ -179,10 +146,4 @@ async function deleteInSteps(
     // SQLite does not give the lock in turn: a gateway gets as much time as this takes.
     await pause(clock.monotonicMs() - startMs)
   }
-}
-
-function alreadyExists(path: string): CommandError {
-  return new CommandError('file_exists', `${path} already exists.`, {
-    hint: 'Name another file: an archive is never replaced. Nothing was changed.',
-  })
 }

@@ -8,9 +8,10 @@ import type { Entry } from '../verify/entries.ts'
 
 const PAGE_ROWS = 2_000
 
-type Names = ReadonlyMap<number, string>
+export type Names = ReadonlyMap<number, string>
 
-interface Row extends Readonly<Record<(typeof USAGE_COLUMNS)[number], number | null>> {
+/** An end of a call, as queries select it. */
+export interface EndRow extends Readonly<Record<(typeof USAGE_COLUMNS)[number], number | null>> {
   readonly id: number
   readonly kind: number
   readonly at_ms: number
@@ -42,7 +43,7 @@ export function* selectArchived(
   lastId: number,
 ): Generator<readonly ArchivedEntry[], void> {
   const names = selectNames(raw)
-  const page = raw.prepare<[number, number], Row>(PAGE)
+  const page = raw.prepare<[number, number], EndRow>(PAGE)
   for (let after = firstId - 1; ; ) {
     const rows = page.all(after, lastId)
     const last = rows.at(-1)
@@ -87,7 +88,7 @@ function toAmount(text: string): number | string {
   return Number.isSafeInteger(nano) ? nano : String(parseNano(text))
 }
 
-function toArchived(row: Row, names: Names): ArchivedEntry {
+export function toArchived(row: EndRow, names: Names): ArchivedEntry {
   const name = (id: number) => {
     const found = names.get(id)
     if (found === undefined) throw new Error(`entry ${row.id} has the name ${id}, which is not there`)
@@ -114,7 +115,7 @@ function toArchived(row: Row, names: Names): ArchivedEntry {
   }
 }
 
-function counted(row: Row): Partial<Record<(typeof USAGE_COLUMNS)[number], number>> {
+function counted(row: EndRow): Partial<Record<(typeof USAGE_COLUMNS)[number], number>> {
   const counts: Partial<Record<(typeof USAGE_COLUMNS)[number], number>> = {}
   for (const column of USAGE_COLUMNS) {
     const count = row[column]

@@ -40,20 +40,36 @@ export async function archivesWithFiles(
   raw: Database.Database,
   paths: readonly string[],
 ): Promise<ArchiveToVerify[]> {
-  const byDigest = new Map<string, string>()
-  for (const path of paths) byDigest.set(await digestOf(path).catch(unreadable(path)), path)
-  const archives = recordedArchives(raw).map(one => {
-    const path = byDigest.get(one.archive.sha256)
-    byDigest.delete(one.archive.sha256)
-    return { ...one, path }
-  })
-  const [unknown] = byDigest
-  if (!unknown) return archives
-  const [sha256, path] = unknown
-  throw new CommandError(
-    'archive_unknown',
-    `${path} is not an archive of this store, or it was changed: its SHA-256 is ${sha256}.`,
+  const archives = recordedArchives(raw)
+  const files = await filesOf(
+    archives.map(({ archive }) => archive),
+    paths,
   )
+  return archives.map(one => ({ ...one, path: files.get(one.archive.id) }))
+}
+
+/**
+ * Finds by their digests which archives the files are of.
+ * @returns the paths by the ids of archives.
+ * @throws {CommandError} archive_unknown if a file is not of an archive
+ */
+export async function filesOf(
+  archives: readonly Archive[],
+  paths: readonly string[],
+): Promise<ReadonlyMap<number, string>> {
+  const files = new Map<number, string>()
+  for (const path of paths) {
+    const sha256 = await digestOf(path).catch(unreadable(path))
+    const archive = archives.find(one => one.sha256 === sha256)
+    if (!archive) {
+      throw new CommandError(
+        'archive_unknown',
+        `${path} is not an archive of this store, or it was changed: its SHA-256 is ${sha256}.`,
+      )
+    }
+    files.set(archive.id, path)
+  }
+  return files
 }
 
 /** The primary key of `archived_usage`, in the order of the values. */

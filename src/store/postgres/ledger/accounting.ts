@@ -1,16 +1,19 @@
 import { sql } from 'kysely'
-import { CommandError } from '../../../base/catalogue/command.ts'
 import type { SharedLimit } from '../../../schema/shares.ts'
 import type { StorePorts } from '../../engine.ts'
 import { SqlAccounting } from '../../ledger/sql-accounting.ts'
 import type {
   Archive,
+  ArchiveRequest,
+  ArchiveWatch,
   Archiving,
   NodeUse,
   NodeUseQuery,
   Verification,
   VerifyWatch,
 } from '../../ledger/types.ts'
+import { archivePostgres } from './archive.ts'
+import { selectArchives } from './archives.ts'
 import { POSTGRES_LEDGER } from './dialect.ts'
 import { sharedLimits } from './shared-limits.ts'
 import { verifyPostgres } from './verify.ts'
@@ -42,21 +45,14 @@ export class PostgresAccounting extends SqlAccounting {
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {
-    if (watch?.files?.length) return Promise.reject(noArchives())
     return this.#ports.readBare(raw => verifyPostgres(raw, this.#ports.clock.nowMs(), watch))
   }
 
-  archive(): Promise<Archiving> {
-    return Promise.reject(noArchives())
+  archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {
+    return archivePostgres(this.#ports, request, watch)
   }
 
-  async archives(): Promise<readonly Archive[]> {
-    return []
+  archives(): Promise<readonly Archive[]> {
+    return this.#ports.readBare(raw => selectArchives(raw))
   }
-}
-
-function noArchives(): CommandError {
-  return new CommandError('usage', 'The ledger of a store in PostgreSQL has no archives.', {
-    hint: 'Its tables have a partition for each month: move old ones to a cheaper tablespace.',
-  })
 }

@@ -1,3 +1,4 @@
+import { type PlainSql, prepare } from '../../engine.ts'
 import { codeOf } from '../faults.ts'
 import { NOW_MS } from './clock-of-store.ts'
 import type { Database } from './lane-connection.ts'
@@ -80,6 +81,36 @@ export async function dropFoldedHolds(db: Database): Promise<void> {
   }
 }
 
+/**
+ * Replaces the months of the ledger that end before a time by such with only some of their rows, and into which no end of a call can
+ * be written any more: what has ended of them has ended for good. In a transaction that has the table for itself.
+ * @param kept the condition of the rows that stay.
+ */
+export async function replacePartitions(raw: PlainSql, beforeMs: number, kept: string): Promise<void> {
+  const run = async (sql: string) => void (await prepare(raw, sql).run())
+  for (const name of await partitionsBefore(asDatabase(raw), 'ledger', beforeMs)) {
+    const { fromMs, toMs } = partitionNamed('ledger', name)
+    const isOpen = `select 1 from ${name} where not (${kept}) limit 1`
+    if (!(await prepare(raw, isOpen).get())) continue
+    const rest = `${name}_rest`
+    await run(`create table ${rest} (like ledger including defaults including constraints including indexes)`)
+    await run(`insert into ${rest} select * from ${name} where ${kept}`)
+    await run(`drop table ${name}`)
+    await run(`alter table ${rest} rename to ${name}`)
+    await run(`alter table ${name} add constraint ${name}_is_closed check (kind >= 2) not valid`)
+    await run(`alter table ledger attach partition ${name} for values from (${fromMs}) to (${toMs})`)
+  }
+}
+
+function asDatabase(raw: PlainSql): Database {
+  return {
+    async query(text, values = []) {
+      const rows = await prepare<unknown[], object>(raw, text.replaceAll(/\$\d+/g, '?')).all(...values)
+      return { rows: rows.map(row => Object.values(row)), count: rows.length }
+    },
+  }
+}
+
 /** The names of the partitions that end before a time, in the order of time. */
 async function partitionsBefore(
   db: Database,
@@ -112,7 +143,11 @@ function partitionOf(table: PartitionedTable, atMs: number): Partition {
 }
 
 function endOf(table: PartitionedTable, name: string): number {
+  return partitionNamed(table, name).toMs
+}
+
+function partitionNamed(table: PartitionedTable, name: string): Partition {
   const digits = name.slice(table.length + 1)
   const [year, month, day] = [digits.slice(0, 4), digits.slice(4, 6), digits.slice(6) || '01'].map(Number)
-  return partitionOf(table, Date.UTC(year as number, (month as number) - 1, day)).toMs
+  return partitionOf(table, Date.UTC(year as number, (month as number) - 1, day))
 }

@@ -1,13 +1,14 @@
-import { cost } from '../../../schema/cost.ts'
 import { type Usage, usageOf } from '../../../schema/ledger.ts'
-import { priceFromText } from '../../../schema/price.ts'
 import { type PlainSql, prepare } from '../../engine.ts'
+import { filesOf } from '../../ledger/archive/archives.ts'
 import { codeOf } from '../../ledger/columns.ts'
 import { SWEEP_AFTER_MS } from '../../ledger/recovery.ts'
 import type { Finding, Verification, VerifyWatch } from '../../ledger/types.ts'
 import { DAY_QUARTERS, QUARTER_MS } from '../../ledger/usage-sums.ts'
+import { selectArchives } from './archives.ts'
 import { USAGE_SUMS } from './fold.ts'
 import { requestIdOf } from './request-id.ts'
+import { chargeProblem, selectPrices, verifyArchives } from './verify-archives.ts'
 
 const MAX_FINDINGS = 100
 const PAGE_ROWS = 5_000
@@ -20,7 +21,10 @@ const FOLDED = `ledger l left join instances i on i.serial = l.instance
   where l.kind = 0 and (i.id is null or l.id <= i.folded_end)`
 const nameOf = (column: string) => `(select name from ledger_names where ledger_names.id = ${column})`
 
-/** Rows of a table of sums that differ from what the entries come to, or that one of both lacks. */
+/**
+ * Rows of a table of sums that differ from what the entries come to, or that one of both lacks.
+ * @param table may be a query.
+ */
 function differences(table: string, key: string, added: string, sums: readonly string[]): string {
   // Two parts of an amount may be carried over differently.
   const value = (side: string, column: string) => `coalesce(${side}.${column}, 0)`
@@ -38,18 +42,20 @@ function differences(table: string, key: string, added: string, sums: readonly s
     order by 1 limit ${MAX_FINDINGS}`
 }
 
-const QUARTERS = differences(
-  'usage_quarters',
-  'key_name, quarter, tenant, publication, endpoint',
-  `select ${nameOf('key_id')} as key_name, at_ms / ${QUARTER_MS} as quarter,
-     coalesce(${nameOf('tenant_id')}, '') as tenant, ${nameOf('publication_id')} as publication,
-     ${nameOf('endpoint_id')} as endpoint, s.*
-   from (
-     select key_id, at_ms / ${QUARTER_MS} * ${QUARTER_MS} as at_ms, tenant_id, publication_id, endpoint_id,
-       ${USAGE_SUMS.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
-     from ${FOLDED} group by 1, 2, 3, 4, 5) s`,
-  USAGE_SUMS.map(([column]) => column),
-)
+/** From a quarter on: of the time before, entries are in archives. */
+const quartersFrom = (quarter: number) =>
+  differences(
+    `(select * from usage_quarters where quarter >= ${quarter})`,
+    'key_name, quarter, tenant, publication, endpoint',
+    `select ${nameOf('key_id')} as key_name, at_ms / ${QUARTER_MS} as quarter,
+       coalesce(${nameOf('tenant_id')}, '') as tenant, ${nameOf('publication_id')} as publication,
+       ${nameOf('endpoint_id')} as endpoint, s.*
+     from (
+       select key_id, at_ms / ${QUARTER_MS} * ${QUARTER_MS} as at_ms, tenant_id, publication_id, endpoint_id,
+         ${USAGE_SUMS.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
+       from ${FOLDED} and l.at_ms >= ${quarter * QUARTER_MS} group by 1, 2, 3, 4, 5) s`,
+    USAGE_SUMS.map(([column]) => column),
+  )
 const daysOf = (table: Finding['table'], place: string) =>
   differences(
     table,
@@ -66,19 +72,24 @@ const DAYS = [
 const KEYS = differences(
   'key_totals',
   'key_name',
-  `select ${nameOf('key_id')} as key_name, tokens, amount_units, amount_nano from (
-     select key_id, sum(input_tokens + output_tokens) as tokens, sum(amount_nano / 1000000000) as amount_units,
-       sum(amount_nano % 1000000000) as amount_nano from ${FOLDED} group by 1) s`,
+  `select key_name, sum(tokens) as tokens, sum(amount_units) as amount_units, sum(amount_nano) as amount_nano from (
+     select ${nameOf('key_id')} as key_name, tokens, amount_units, amount_nano from (
+       select key_id, sum(input_tokens + output_tokens) as tokens, sum(amount_nano / 1000000000) as amount_units,
+         sum(amount_nano % 1000000000) as amount_nano from ${FOLDED} group by 1) s
+     union all select key_name, input_tokens + output_tokens, amount_units, amount_nano from archived_usage) a
+   group by 1`,
   ['tokens'],
 )
 const WALLETS = `
   with added as (
-    select ${nameOf('tenant_id')} as tenant, sum(nano) as nano from (
-      select tenant_id, -sum(amount_nano::numeric) as nano from ${FOLDED} and tenant_id is not null group by 1
-      union all
-      select tenant_id, sum(case kind when ${DEBIT} then -amount_nano::numeric else amount_nano end)
-      from ledger where kind >= 2 group by 1) s
-    group by tenant_id)
+    select tenant, sum(nano) as nano from (
+      select ${nameOf('tenant_id')} as tenant, nano from (
+        select tenant_id, -sum(amount_nano::numeric) as nano from ${FOLDED} and tenant_id is not null group by 1
+        union all
+        select tenant_id, sum(case kind when ${DEBIT} then -amount_nano::numeric else amount_nano end)
+        from ledger where kind >= 2 group by 1) s
+      union all select tenant, -amount_units::numeric * 1000000000 - amount_nano from archived_usage where tenant <> '') a
+    group by tenant)
   select tenant as row, coalesce(balance_units::numeric * 1000000000 + balance_nano, 0)::text as has,
     coalesce(nano, 0)::text as sum
   from wallets full join added using (tenant)
@@ -99,6 +110,7 @@ const CHECKS: readonly {
     table: 'open_holds',
     sql: `select ${hold('h')} as row from holds h left join instances i on i.serial = h.instance
       where (i.id is null or h.id <= i.folded_hold)
+        and h.opened_at_ms >= (select coalesce(max(before_ms), 0) from archives)
         and not exists (select 1 from ledger l where ${SAME_HOLD('l', 'h')})
         and not exists (select 1 from older_holds o where ${SAME_HOLD('o', 'h')})
       limit ${MAX_FINDINGS}`,
@@ -154,22 +166,26 @@ interface Difference {
 
 /**
  * Recomputes the sums of all entries, as of one moment, and compares them with the stored sums; PostgreSQL adds up, in
- * bounded memory. Charges are compared with their prices here, a page at a time.
+ * bounded memory. Charges are compared with their prices here, a page at a time. The time before the newest archive without a file is
+ * compared as one.
  * @param raw In a transaction that sees one moment.
  */
 export async function verifyPostgres(
   raw: PlainSql,
   nowMs: number,
-  { onProgress, signal }: Omit<VerifyWatch, 'files'> = {},
+  { onProgress, signal, files = [] }: VerifyWatch = {},
 ): Promise<Verification> {
+  const archives = await selectArchives(raw)
+  const archived = await verifyArchives(raw, archives, await filesOf(archives, files), signal)
   const counted = await prepare<[], { entries: number; open: number }>(
     raw,
     'select (select count(*) from ledger) as entries, (select count(*) from open_holds) as open',
   ).get()
   const { entries = 0, open = 0 } = counted ?? {}
-  const findings: Finding[] = []
+  const findings: Finding[] = [...archived.findings]
+  const fromQuarter = Math.max(0, ...archives.map(({ beforeMs }) => beforeMs)) / QUARTER_MS
   const tables = [
-    ['usage_quarters', QUARTERS],
+    ['usage_quarters', quartersFrom(fromQuarter)],
     ['key_totals', KEYS],
     ['wallets', WALLETS],
   ] as const
@@ -187,7 +203,12 @@ export async function verifyPostgres(
   }
   findings.push(...(await checkDeadlines(raw, nowMs)))
   findings.push(...(await checkCharges(raw, count => onProgress?.(count, entries), signal)))
-  return { entries, archived: 0, openHolds: open, findings: findings.slice(0, MAX_FINDINGS) }
+  return {
+    entries: entries + archived.entries,
+    archived: archived.carried,
+    openHolds: open,
+    findings: findings.slice(0, MAX_FINDINGS),
+  }
 }
 
 async function compare(raw: PlainSql, table: Finding['table'], sql: string): Promise<Finding[]> {
@@ -229,28 +250,15 @@ async function checkCharges(
   onProgress: (entries: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<Finding[]> {
-  const prices = new Map(
-    (await prepare<[], { id: number; price: string }>(raw, 'select id, price from ledger_prices').all()).map(
-      ({ id, price }) => [id, priceFromText(price)],
-    ),
-  )
+  const prices = await selectPrices(raw)
   const findings: Finding[] = []
   await prepare(raw, `declare charges no scroll cursor for ${CHARGES}`).run()
   const page = prepare<[], ChargeRow>(raw, `fetch ${PAGE_ROWS} from charges`)
   for (let count = 0; ; ) {
     const rows = await page.all()
     for (const row of rows) {
-      const price = prices.get(row.price_id)
-      const computedNano = price && cost(price, usageOf(row))
-      if (computedNano === BigInt(row.billed)) continue
-      findings.push({
-        table: 'ledger',
-        row: `id ${row.id}`,
-        problem:
-          computedNano === undefined
-            ? `was billed by price ${row.price_id}, which is not there`
-            : `was billed ${row.billed}, but its price and usage come to ${computedNano}`,
-      })
+      const problem = chargeProblem(prices, row.price_id, usageOf(row), row.billed)
+      if (problem !== undefined) findings.push({ table: 'ledger', row: `id ${row.id}`, problem })
     }
     count += rows.length
     onProgress(count)
