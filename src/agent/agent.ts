@@ -55,7 +55,7 @@ export interface AgentOptions {
 /**
  * Keeps a connection to each gateway until the signal, or until all of them reject the node for good.
  *
- *     dial ──▶ connected ──▶ lost ──▶ pause with full jitter, 0.5 to 30 s ──▶ dial
+ *     dial ──▶ connected ──▶ lost ──▶ pause with full jitter, of 0.5 to 1 s at first, to 30 s at last ──▶ dial
  *       ├─ 401: ends
  *       └─ 403, 426: ends, unless another gateway takes the node
  *
@@ -89,7 +89,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
       if (ending.aborted) return
       failures = clock.monotonicMs() - startedAtMs > STABLE_MS ? 0 : failures + 1
       // All nodes of a gateway that restarts come back at once: each at a time of its own.
-      const longestMs = Math.min(LONGEST_PAUSE_MS, LEAST_PAUSE_MS * 2 ** Math.min(failures, 10))
+      const longestMs = Math.min(LONGEST_PAUSE_MS, LEAST_PAUSE_MS * 2 ** (Math.min(failures, 10) + 1))
       const retryMs = rejected.has(server)
         ? LONGEST_PAUSE_MS
         : LEAST_PAUSE_MS + random.fraction() * (longestMs - LEAST_PAUSE_MS)

@@ -290,12 +290,16 @@ function eventText({ node }: NodeState, event: AgentEvent): string {
   }
 }
 
+/** A service that restarts its node must do so after these, and not after other rejections: their exit codes differ. */
+function isTemporary({ status }: GatewayRejection): boolean {
+  return status === 429 || status >= 500
+}
+
 function asCommandError(error: unknown): unknown {
-  if (!(error instanceof GatewayRejection)) {
-    if (!(error instanceof Error) || error instanceof CommandError) return error
-    return new CommandError('node_unreachable', `The gateway cannot be reached: ${error.message}.`, {
-      cause: error,
-    })
-  }
-  return new CommandError('node_rejected', error.message, { cause: error })
+  if (!(error instanceof Error) || error instanceof CommandError) return error
+  if (error instanceof GatewayRejection && error.isOfGateway && !isTemporary(error))
+    return new CommandError('node_rejected', error.message, { cause: error })
+  const message =
+    error instanceof GatewayRejection ? error.message : `The gateway cannot be reached: ${error.message}.`
+  return new CommandError('node_unreachable', message, { cause: error })
 }
