@@ -38,6 +38,7 @@ async function hostile(scene: NodeScene, name = 'gpu-1') {
   const { carrier, head } = await dialled(scene, credential)
   const { promise: closed, resolve } = Promise.withResolvers<CloseReason>()
   const received: ControlMessage[] = []
+  const opened: string[] = []
   const connection = new TunnelConnection(
     carrier,
     {
@@ -47,7 +48,10 @@ async function hostile(scene: NodeScene, name = 'gpu-1') {
       handler: {
         onHello: () => undefined,
         onControl: message => void received.push(message),
-        onOpen: stream => void stream.destroy(new StreamError('unreachable')),
+        onOpen: (stream, name) => {
+          opened.push(name)
+          stream.destroy(new StreamError('unreachable'))
+        },
         onClose: resolve,
       },
     },
@@ -55,7 +59,7 @@ async function hostile(scene: NodeScene, name = 'gpu-1') {
   )
   onTestFinished(() => connection.close('the test is over'))
   const say = (message: ControlMessage) => connection.sendControl(message)
-  return { say, received, closed, credential }
+  return { say, received, opened, closed, credential }
 }
 
 const UP = (name: string) => ({ name, state: 'up', kind: 'vllm', models: ['m'] })
@@ -160,6 +164,41 @@ test('a report can take its own node out, and no other', async () => {
   await expect.poll(async () => (await scene.show('gpu-2')).engines?.length).toBe(1)
   for (let index = 0; index < 10; index++) expect(await scene.status()).toBe(200)
   expect(vllm.requests.filter(({ target }) => target === '/v1/chat/completions')).toHaveLength(10)
+})
+
+test('a node that claims the labels, the models and the name of another gets none of its calls', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene('', 'gpu-1: { labels: { pool: b } }')
+  const liar = await hostile(scene)
+  const claims = { node: 'gpu-2', name: 'gpu-2', labels: { pool: 'a' }, weight: 1_000 }
+  liar.say({ type: 'engines', ...claims, engines: [{ ...UP('vllm'), ...claims, name: 'vllm' }] })
+  liar.say({ type: 'load', ...claims, load: { vllm: { running: 0, waiting: 0, weight: 1_000 } } })
+  liar.say({ type: 'labels', ...claims })
+  liar.say({ type: 'hello', ...claims })
+  await expect.poll(async () => (await scene.show('gpu-1')).engines?.length).toBe(1)
+  expect((await scene.show('gpu-1')).labels).toEqual({ pool: 'b' })
+  expect(await scene.status()).toBe(503)
+  await scene.node('gpu-2', vllm.port)
+  for (let index = 0; index < 10; index++) expect(await scene.status()).toBe(200)
+  expect(vllm.requests.filter(({ target }) => target === '/v1/chat/completions')).toHaveLength(10)
+  expect(liar.opened).toEqual([])
+})
+
+test('a token that has expired is rejected, and of many that replay one at once a single one joins', async () => {
+  const scene = await nodeScene('settings: { nodes: { admission: token } }')
+  const expired = await scene.token()
+  const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
+  raw.prepare('update node_join_tokens set expires_at_ms = 1').run()
+  raw.close()
+  expect(await rejection(joinGateway(scene.server, expired, 'gpu-1'))).toBe('401 expired_token')
+  const once = await scene.token({ pattern: 'gpu-*' })
+  const outcomes = await Promise.all(
+    Array.from({ length: 20 }, (_, at) => rejection(joinGateway(scene.server, once, `gpu-${at}`))),
+  )
+  expect(outcomes.sort()).toEqual([...Array(19).fill('401 used_token'), 'none'])
+  const lines = await audited(scene)
+  expect(lines).toContain('reject_node node/gpu-1 by unknown: expired_token')
+  expect(lines.filter(line => line.startsWith('join_node'))).toHaveLength(1)
 })
 
 test('nothing that a node says reaches a terminal or a log as it is', async () => {

@@ -152,6 +152,39 @@ test('an engine that ends is down, not the node; it is used again when it answer
   expect(port).toBeGreaterThan(0)
 }, 30_000)
 
+test('while nodes cannot be read from the store, joined ones serve, none joins, and those that dial come back', async () => {
+  const vllm = await engine(() => JSON_CHAT)
+  const scene = await nodeScene()
+  const node = await scene.node('gpu-1', vllm.port)
+  const { credential } = await joinGateway(scene.server, await scene.token({ pattern: 'gpu-2' }), 'gpu-2')
+  const token = await scene.token({ pattern: 'gpu-2' })
+  const rename = (from: string, to: string) => {
+    const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
+    raw.exec(`alter table ${from} rename to ${to}`)
+    raw.close()
+  }
+  const unread = () => scene.gateway.logged('the state of nodes cannot be read')
+  const first = unread()
+  rename('node_credentials', 'node_credentials_away')
+  await first
+  await unread()
+  expect(await scene.status()).toBe(200)
+  await expect(joinGateway(scene.server, token, 'gpu-2')).rejects.toMatchObject({ status: 503 })
+  const other = scene.run(credential, vllm.port)
+  await expect
+    .poll(() => other.events, { timeout: 30_000 })
+    .toContainEqual(
+      expect.objectContaining({ type: 'unreachable', reason: 'The gateway cannot read its store now.' }),
+    )
+
+  rename('node_credentials_away', 'node_credentials')
+  // Its pauses have grown with its failures.
+  await expect
+    .poll(() => other.events, { timeout: 60_000 })
+    .toContainEqual(expect.objectContaining({ type: 'connected' }))
+  expect(node.events).not.toContainEqual(expect.objectContaining({ type: 'disconnected' }))
+}, 120_000)
+
 test('attempts to join that are not allowed are rejected, audited and bounded', async () => {
   const scene = await nodeScene()
   const { server } = scene
