@@ -3,6 +3,7 @@
  * `npm run bench:nodes`: streams and small chats through nodes, beside the same engines as direct endpoints of one gateway
  * process, in turns. Gateway, nodes, engines and clients are processes of their own; the CPU is that of the gateway alone.
  *
+ * Memory is that of the first streams of a process: `GW_WAYS=nodes GW_ROUNDS=0`, and each other way, in a run of its own.
  * GW_NODES, GW_STREAMS, GW_EVENT_MS, GW_ROUNDS, GW_SECONDS and GW_WAYS change what is measured.
  */
 import process from 'node:process'
@@ -77,10 +78,13 @@ try {
     })
 
   for (const way of chosen) {
-    await streams(way, 'every', 1_000)
-    await chats(way, RUN_MS)
+    const { kilobytes } = await streams(way, 'every', 1_000)
+    process.stdout.write(
+      `  ${way.padEnd(7)} first ${NODES * STREAMS} streams: ${kilobytes.toFixed(1)} kB a stream\n`,
+    )
+    if (ROUNDS > 0) await chats(way, RUN_MS)
   }
-  for (const [what, pace] of Object.entries(MEASURES)) {
+  for (const [what, pace] of Object.entries(ROUNDS > 0 ? MEASURES : {})) {
     if (process.env['GW_ONLY'] && !what.includes(process.env['GW_ONLY'])) continue
     /** @type {Record<string, { cpuUs: number, perSecond: number, p50Ms: number, p99Ms: number, kilobytes?: number }[]>} */
     const runs = {}

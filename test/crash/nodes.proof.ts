@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { createWriteStream, readFileSync } from 'node:fs'
 import { Agent, createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 /**
  * Many nodes with many streams each on one gateway process: every stream is whole, also beside nodes that die, whose streams
- * end with an error. GW_NODES and GW_STREAMS change the size; `npm run nodes` is the long form.
+ * end with an error. GW_NODES and GW_STREAMS change the size; `npm run nodes` is the long form. GW_BENCH_LOG keeps the log of the gateway.
  */
 const NODES = Number(process.env['GW_NODES'] ?? 30)
 const STREAMS = Number(process.env['GW_STREAMS'] ?? 10)
@@ -109,6 +109,11 @@ it(`${NODES} nodes with ${STREAMS} streams each lose none, and those of nodes th
     environment: { APP_KEY },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
+  const kept = process.env['GW_BENCH_LOG']
+  if (kept !== undefined) {
+    const file = createWriteStream(kept)
+    for (const stream of [child.stdout, child.stderr]) stream.pipe(file, { end: false })
+  }
   await new Promise<void>(resolve => {
     child.stdout.on('data', (bytes: Buffer) => bytes.toString().includes('serving revision') && resolve())
   })
