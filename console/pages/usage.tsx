@@ -6,7 +6,7 @@ import { type Bar, BarChart } from '../ui/chart.tsx'
 import { CsvButton } from '../ui/csv.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
-import { compact, count, hour, money, NONE, sumOf } from '../ui/format.ts'
+import { compact, count, hour, money, moneyColumn, NONE, sumOf } from '../ui/format.ts'
 import { Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 
@@ -135,6 +135,7 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
         : Number(row.cost)
   const textOf = (row: Row) => (measure === 'cost' ? money(row.cost, currency) : count(valueOf(row)))
   const labelOf = (row: Row) => (by === 'hour' && row.label !== null ? hour(row.label) : (row.label ?? NONE))
+  const costText = moneyColumn(data.map(({ cost }) => cost))
   const isTime = by === 'day' || by === 'hour'
   const most = Math.max(...data.map(valueOf), 0)
   const rows = by === 'hour' ? data.filter(({ requests }) => requests > 0) : data
@@ -163,7 +164,7 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
           { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
           { head: 'Cached', cell: row => count(row.cached_input_tokens), isNumber: true, hidden: 'tablet' },
           { head: 'Output', cell: row => count(row.output_tokens), isNumber: true, hidden: 'phone' },
-          { head: `Cost, ${currency}`, cell: ({ cost }) => money(cost), isNumber: true },
+          { head: `Cost, ${currency}`, cell: ({ cost }) => costText(cost), isNumber: true },
           {
             head: 'Share',
             cell: row => (

@@ -70,6 +70,15 @@ export function money(amount: string, currency = ''): string {
   return `${sign}${grouped}.${cents}${currency && ` ${currency}`}`
 }
 
+/** For amounts of one column: all with as many decimals as the longest. */
+export function moneyColumn(amounts: readonly string[]): (amount: string) => string {
+  const digits = mostDecimals(amounts)
+  return amount => {
+    const [whole = '0', fraction = ''] = amount.split('.')
+    return money(`${whole}.${fraction.padEnd(digits, '0')}`)
+  }
+}
+
 /** For a glance: cents, or that it is less. */
 export function roundedMoney(amount: string, currency: string): string {
   const value = Number(amount)
@@ -100,7 +109,7 @@ export function lastUse(quarter: string, nowMs: number): string {
 
 /** The exact sum of decimals. */
 export function sumOf(amounts: readonly string[]): string {
-  const digits = Math.max(0, ...amounts.map(amount => amount.split('.')[1]?.length ?? 0))
+  const digits = mostDecimals(amounts)
   const units = amounts.reduce((sum, amount) => {
     const [whole = '', fraction = ''] = amount.split('.')
     return sum + BigInt(whole + fraction.padEnd(digits, '0'))
@@ -108,6 +117,10 @@ export function sumOf(amounts: readonly string[]): string {
   const text = String(units < 0n ? -units : units).padStart(digits + 1, '0')
   const [whole, fraction] = [text.slice(0, text.length - digits), text.slice(text.length - digits)]
   return `${units < 0n ? '-' : ''}${whole}${digits === 0 ? '' : `.${fraction}`}`
+}
+
+function mostDecimals(amounts: readonly string[]): number {
+  return amounts.reduce((most, amount) => Math.max(most, amount.split('.')[1]?.length ?? 0), 0)
 }
 
 /** How long ago, or how soon, in its largest unit. */

@@ -5,8 +5,10 @@ import {
   hour,
   milliseconds,
   money,
+  moneyColumn,
   pluralized,
   roundedMoney,
+  sumOf,
 } from '../../console/ui/format.ts'
 
 test('midnight is 00, not 24', () => {
@@ -45,4 +47,14 @@ test.each([
 test('units and plurals', () => {
   expect([999.4, 1_234, 12_345, null].map(milliseconds)).toEqual(['999 ms', '1.23 s', '12.3 s', '–'])
   expect([pluralized(1, 'key'), pluralized(2_000, 'key')]).toEqual(['1 key', '2,000 keys'])
+})
+
+test('amounts of one column have the same decimals, and lose none', () => {
+  const text = moneyColumn(['12.3828372', '0', '1000.5'])
+  expect(['12.3828372', '0', '1000.5'].map(text)).toEqual(['12.3828372', '0.0000000', '1,000.5000000'])
+})
+
+test('a sum of decimals is exact', () => {
+  expect(sumOf(['0.1', '0.2', '-0.000000001', '5'])).toBe('5.299999999')
+  expect(sumOf([])).toBe('0')
 })

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000
 const DAYS = 30
 /** How long ago calls were made: on each of the days, and in the hours of the last one. */
 const HOURS_AGO = [
-  ...Array.from({ length: DAYS - 2 }, (_, day) => (DAYS - day - 1) * 24),
+  ...Array.from({ length: DAYS - 1 }, (_, day) => (DAYS - day - 1) * 24),
   20,
   16,
   12,
@@ -88,10 +88,10 @@ export async function keepCalling(gatewayUrl: string, secrets: Secrets, signal: 
   }
 }
 
-/** More at the end than at the beginning, and little on each sixth and seventh day. */
+/** More at the end than at the beginning, little on each sixth and seventh day, and one round in an hour of the last day. */
 function roundsOf(index: number): number {
-  const isWeekend = index % 7 > 4 && index < DAYS - 1
-  return isWeekend ? 1 : 2 + Math.floor(index / 8) + ((index * 5) % 3)
+  if (index >= DAYS - 1 || index % 7 > 4) return 1
+  return 2 + Math.floor(index / 8) + ((index * 5) % 3)
 }
 
 interface Call {
