@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { type FaultyWay, faultyWay, type WayState } from '../support/faulty-way.ts'
 import { OwnPostgres } from '../support/own-postgres.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { emptyDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type Load, limitsUnderLoad, type Running, SEED } from './limits-under-load.ts'
 import { postgresBooks } from './postgres-books.ts'
 import { EXACT_NANO, PATH, SECRET, USAGE } from './scene.ts'
 
 /**
- * Four gateways on PostgreSQL under load, and what networks, clocks and machines do to them. `npm run many` runs all of them, and
- * nothing else does: they take minutes.
+ * Gateways on PostgreSQL under load, and what networks, clocks and machines do to them. `npm run many` runs all of them; those with
+ * four gateways take minutes, and nothing else runs them.
  */
 const GATEWAYS = 4
 const ROUNDS = Number(process.env['GW_FAULTS'] ?? 0)
@@ -33,8 +33,10 @@ const FAULTS: readonly WayState[] = [
 ]
 
 interface Options {
+  readonly gateways?: number
   readonly calls?: number
-  readonly server?: OwnPostgres
+  /** Where gateways and commands find the books. */
+  readonly server?: Pick<OwnPostgres, 'port' | 'urlAt' | 'database'>
   /** The ways of the gateways to the server: one of each, or one of all. */
   readonly ways?: readonly FaultyWay[]
   readonly held?: Promise<void>
@@ -45,13 +47,22 @@ interface Options {
 }
 
 async function underLoad(
-  { calls = 300, server, ways, held, books: last, environment, toRateTime = atMs => atMs }: Options,
+  {
+    gateways = GATEWAYS,
+    calls = 300,
+    server,
+    ways,
+    held,
+    books: last,
+    environment,
+    toRateTime = atMs => atMs,
+  }: Options,
   disturb: (load: Load) => Promise<void>,
 ): Promise<void> {
   const own = server ?? (await startedServer())
   const report = await limitsUnderLoad(
     {
-      gateways: GATEWAYS,
+      gateways,
       calls,
       least: 20,
       ...(held && { held }),
@@ -112,6 +123,35 @@ async function allServe(load: Load, database: TestDatabase): Promise<number> {
     )
     .toBe(0)
   return ended
+}
+
+test('the way to PostgreSQL is cut, and then stalls, for both of 2 gateways: no limit is passed, each answer has its bill', async () => {
+  const database = await emptyDatabase(onTestFinished)
+  const urlAt = (port: number) => {
+    const url = new URL(database.url)
+    url.port = String(port)
+    return url.href
+  }
+  const port = Number(new URL(database.url).port)
+  const ways = [await faultyWay(port, onTestFinished), await faultyWay(port, onTestFinished)]
+  await underLoad({ gateways: 2, calls: 100, server: { port, urlAt, database }, ways }, async load => {
+    await goesOn(load)
+    for (const fault of ['cut', 'stall'] as const) {
+      for (const way of ways) way.set(fault)
+      for (const { url } of load.gateways) await expect.poll(() => statusAt(url), PATIENT).toBe(503)
+      for (const way of ways) way.set('open')
+      await allServe(load, database)
+      await goesOn(load)
+    }
+  })
+})
+
+const PATIENT = { timeout: 20_000 }
+
+async function statusAt(url: string): Promise<number> {
+  const answer = await post(url, { user: 'APP' })
+  await answer.body?.cancel()
+  return answer.status
 }
 
 long(
