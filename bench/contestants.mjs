@@ -47,8 +47,8 @@ export const ADMIN_PASSWORD = 'correct horse battery'
  * @property {Client} otherClient
  * @property {readonly number[]} generators the processes of the upstream and the clients
  * @property {() => Promise<Contestant>} bareProxy
- * @property {(name: string, size: import('./configuration.mjs').Size | ((folder: string, upstreamPort: number) => void), how?: 'whole' | 'unbooked' | 'starting', flags?: readonly string[]) => Promise<Gateway>} gateway
- *   of the same name: on the same store; `starting` resolves without waiting for it; a function writes its files
+ * @property {(name: string, size: import('./configuration.mjs').Size | ((folder: string, upstreamPort: number) => void), how?: 'whole' | 'unbooked' | 'starting', flags?: readonly string[], store?: string) => Promise<Gateway>} gateway
+ *   of the same name: on the same store, by default a file of its own; `starting` resolves without waiting for it; a function writes its files
  * @property {(count: number, gateway: Gateway, nodePort: number) => Promise<void>} nodes so many nodes with the label `pool=bench`, in a process of their own
  * @property {() => Promise<number>} freePort
  * @property {() => void} close
@@ -109,8 +109,7 @@ export async function openStage({ pin, engines = 0 }) {
       const { port } = await told(proxy)
       return { name: 'bare', port, key: 'none', pid: proxy.pid ?? 0, startedUs, end: () => ended(proxy) }
     },
-    async gateway(name, size, how = 'whole', flags = []) {
-      const url = `sqlite:${join(folder, `${name}.db`)}`
+    async gateway(name, size, how = 'whole', flags = [], url = `sqlite:${join(folder, `${name}.db`)}`) {
       const gw = async (/** @type {string[]} */ ...args) => {
         const running = promisify(execFile)(process.execPath, [GW, ...args, '--store', url], {
           maxBuffer: Number.POSITIVE_INFINITY,
