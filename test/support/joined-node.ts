@@ -1,15 +1,17 @@
 import { keyDigest } from '../../src/base/api-key.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { openServingStore, openStore } from '../../src/store/open.ts'
+import { isPostgresUrl } from '../../src/store/url.ts'
 
 const ENGINE = { name: 'vllm', state: 'up', kind: 'vllm', models: ['m'] } as const
 
-/** A node that has joined and is connected, as a gateway writes it. @param path of the store's file */
-export async function joinedNode(path: string, node: string): Promise<void> {
+/** A node that has joined and is connected, as a gateway writes it. @param at the URL of the store, or the path of its file */
+export async function joinedNode(at: string, node: string): Promise<void> {
+  const url = isPostgresUrl(at) || at.startsWith('sqlite:') ? at : `sqlite:${at}`
   const options = { mode: 'write', clock: systemClock, folder: '/' } as const
   const token = keyDigest(`token of ${node} ${Math.random()}`)
-  const store = await openStore(`sqlite:${path}`, options)
-  const serving = await openServingStore(`sqlite:${path}`, options)
+  const store = await openStore(url, options)
+  const serving = await openServingStore(url, options)
   try {
     await store.nodes.createJoinToken({
       id: token.slice(0, 12),

@@ -127,6 +127,14 @@ export async function databaseOf(folder: string): Promise<string> {
   return (await made).url
 }
 
+/** From now on another folder has a copy of the database of a folder, which nobody uses. */
+export async function copyDatabaseOf(folder: string, to: string): Promise<void> {
+  const name = new URL(await databaseOf(folder)).pathname.slice(1)
+  const made = (await testServer()).create(name, () => undefined)
+  ofFolders.set(to, made)
+  await made
+}
+
 /** A database with the tables of an empty store. */
 export async function storeDatabase(whenOver: WhenOver): Promise<TestDatabase> {
   const server = await testServer()
