@@ -1,12 +1,12 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { State } from '../ui/badges.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { ConfirmButton } from '../ui/confirm-button.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { clockTime } from '../ui/format.ts'
-import { Facts, Failure, Loaded, PageHead, Section } from '../ui/page.tsx'
+import { clockTime, count } from '../ui/format.ts'
+import { Facts, Loaded, PageHead, Section } from '../ui/page.tsx'
 
 type Shown = Shapes['maintenance']
 
@@ -23,21 +23,36 @@ export function Maintenance() {
 
 function Switch({ shown }: { readonly shown: Shown }) {
   const { on, message, declared, switched, file, line } = shown
+  const { api, queries } = useConsole()
   const { can } = useSession()
-  const [isAsking, setAsking] = useState(false)
+  const client = useQueryClient()
+  const { data: pulse } = useQuery({ ...queries.pulse(), enabled: false })
+  const [text, setText] = useState(message)
+  const rate = pulse?.total.requests_per_second ?? 0
+  const act = async () => {
+    await api.PUT('/api/v1/maintenance', { body: on ? { enabled: false } : { enabled: true, message: text } })
+    await client.invalidateQueries({ queryKey: ['maintenance'] })
+  }
   return (
     <Section
       title="State"
       actions={
         can('set_maintenance') &&
         !declared && (
-          <button
-            type="button"
-            className={on ? 'button primary' : 'button danger'}
-            onClick={() => setAsking(true)}
+          <ConfirmButton
+            key={String(on)}
+            word={on ? 'Switch off' : 'Switch on'}
+            title={on ? 'Serve calls again' : 'Reject every call'}
+            isDangerous={!on}
+            act={act}
           >
-            {on ? 'Switch off' : 'Switch on'}
-          </button>
+            <p>
+              {on
+                ? 'All gateways serve calls again within a second.'
+                : `All gateways answer 503 within a second; calls in flight end as usual.${rate > 0 ? ` ${count(rate)} requests a second are affected now.` : ''}`}
+            </p>
+            {!on && <TextField label="Message for clients" value={text} onChange={setText} />}
+          </ConfirmButton>
         )
       }
     >
@@ -58,61 +73,6 @@ function Switch({ shown }: { readonly shown: Shown }) {
         ]}
       />
       {declared && <p className="note">Configuration files switch it on: it ends when they say so.</p>}
-      {isAsking && <Confirm shown={shown} onClose={() => setAsking(false)} />}
     </Section>
-  )
-}
-
-function Confirm({
-  shown: { on, message },
-  onClose,
-}: {
-  readonly shown: Shown
-  readonly onClose: () => void
-}) {
-  const { api, queries } = useConsole()
-  const client = useQueryClient()
-  const { data: pulse } = useQuery({ ...queries.pulse(), enabled: false })
-  const [text, setText] = useState(message)
-  const switching = useMutation({
-    mutationFn: () =>
-      api.PUT('/api/v1/maintenance', { body: on ? { enabled: false } : { enabled: true, message: text } }),
-    onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: ['maintenance'] })
-      onClose()
-    },
-  })
-  const rate = pulse?.total.requests_per_second ?? 0
-  return (
-    <Dialog
-      title={on ? 'Serve calls again' : 'Reject every call'}
-      isOpen
-      onClose={onClose}
-      actions={
-        <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="button"
-            className={on ? 'button primary' : 'button danger'}
-            disabled={switching.isPending}
-            onClick={() => switching.mutate()}
-          >
-            {on ? 'Switch off' : 'Switch on'}
-          </button>
-        </>
-      }
-    >
-      <div className="stack">
-        {switching.error && <Failure error={switching.error} />}
-        <p>
-          {on
-            ? 'All gateways serve calls again within a second.'
-            : `All gateways answer 503 within a second; calls in flight end as usual.${rate > 0 ? ` ${rate.toFixed(1)} requests a second are affected now.` : ''}`}
-        </p>
-        {!on && <TextField label="Message for clients" value={text} onChange={setText} />}
-      </div>
-    </Dialog>
   )
 }
