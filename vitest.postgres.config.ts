@@ -10,9 +10,8 @@ export default defineConfig({
       'test/store/postgres/**/*.test.ts',
       'test/services/{keys,keys-lifetime}.test.ts',
       'test/services/changes/*.test.ts',
-      'test/server/{heartbeat,reloader,revision-retention}.test.ts',
+      'test/server/revision-retention.test.ts',
       'test/admin/{audit,models,ownership,self-service,sets,surfaces,tenant-users,tokens}.test.ts',
-      'test/store/ledger/accounting.test.ts',
       // The others look into the file, or are about it.
       'test/cli/{audit,blast,diff-apply,every-command,export,history,import,keys,keys-create,logs,maintenance,plan,previous-name,probe,same-name,tokens,usage-report,users,wallet,why}.test.ts',
     ],

@@ -5,13 +5,12 @@ import { Heartbeat } from '../../src/server/heartbeat.ts'
 import { isAlive } from '../../src/services/gateways.ts'
 import type { ReloadReport } from '../../src/snapshot/holder.ts'
 import type { EndpointHealth } from '../../src/upstream/routing/endpoint-state.ts'
-import { STORES } from '../store/stores.ts'
+import { emptyDatabase } from '../store/stores.ts'
 import { testClock } from '../support/test-clock.ts'
 
 async function setUp() {
   const clock = testClock(10_000)
-  const database = STORES['sqlite']?.(onTestFinished)
-  if (!database) throw new Error('no sqlite')
+  const database = emptyDatabase(onTestFinished)
   const store = await database.open(clock)
   let report: ReloadReport = { revision: 3, ok: true, atMs: 0 }
   const lines: string[] = []

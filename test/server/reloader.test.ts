@@ -3,13 +3,12 @@ import { createLog } from '../../src/base/log.ts'
 import { Reloader } from '../../src/server/reloader.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
 import { commitOn, digest, endpoint, key, put } from '../store/samples.ts'
-import { STORES } from '../store/stores.ts'
+import { emptyDatabase } from '../store/stores.ts'
 import { gate } from '../support/gate.ts'
 import { testClock } from '../support/test-clock.ts'
 
 async function setUp(environment: Record<string, string> = {}) {
-  const database = STORES['sqlite']?.(onTestFinished)
-  if (!database) throw new Error('there is no such store')
+  const database = emptyDatabase(onTestFinished)
   const clock = testClock()
   const [store, other] = [await database.open(clock), await database.open(clock)]
   const holder = new SnapshotHolder()

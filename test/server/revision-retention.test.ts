@@ -3,15 +3,14 @@ import { createLog } from '../../src/base/log.ts'
 import { RevisionRetention } from '../../src/server/revision-retention.ts'
 import type { Snapshot } from '../../src/snapshot/types.ts'
 import { key, put } from '../store/samples.ts'
-import { STORES } from '../store/stores.ts'
+import { emptyDatabase } from '../store/stores.ts'
 import { testClock } from '../support/test-clock.ts'
 
 const DAY_MS = 86_400_000
 
 async function setUp(revisions: number) {
   const clock = testClock()
-  const database = STORES['sqlite']?.(onTestFinished)
-  if (!database) throw new Error('no sqlite')
+  const database = emptyDatabase(onTestFinished)
   const store = await database.open(clock)
   for (let revision = 1; revision <= revisions; revision++) await put(store, key(`k${revision}`))
   const lines: string[] = []

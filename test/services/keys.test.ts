@@ -83,13 +83,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('every command rejects a key that does not exist', async () => {
     const { context } = await setUp(key('k'))
     for (const attempt of [
-      issueKey(context, { name: 'x' }),
-      rotateKey(context, { name: 'x', graceMs: 0 }),
-      disableKey(context, { name: 'x' }),
-      enableKey(context, { name: 'x' }),
-      showKey(context, { name: 'x' }),
+      () => issueKey(context, { name: 'x' }),
+      () => rotateKey(context, { name: 'x', graceMs: 0 }),
+      () => disableKey(context, { name: 'x' }),
+      () => enableKey(context, { name: 'x' }),
+      () => showKey(context, { name: 'x' }),
     ]) {
-      await expect(attempt).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
+      await expect(attempt()).rejects.toMatchObject({ code: 'not_found', message: 'There is no key x.' })
     }
   })
 

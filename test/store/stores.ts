@@ -82,3 +82,10 @@ const ENGINES: Record<string, (whenOver: WhenOver) => EmptyDatabase> = {
 export const STORES = Object.fromEntries(
   Object.entries(ENGINES).filter(([name]) => (TEST_ENGINE ? name === TEST_ENGINE : name !== 'postgres')),
 )
+
+/** One of them, for tests that need any store. */
+export function emptyDatabase(whenOver: WhenOver): EmptyDatabase {
+  const [make] = Object.values(STORES)
+  if (!make) throw new Error(`no database is called ${TEST_ENGINE}`)
+  return make(whenOver)
+}
