@@ -109,6 +109,11 @@ export function queriesOf(api: Api) {
       pages(['calls', query], cursor =>
         dataOf(api.GET('/api/v1/call-logs', { params: { query: { ...query, ...cursor } } })),
       ),
+    /** Also new with each event of new calls. */
+    rejections: (query: Omit<QueryOf<'list_rejections'>, 'cursor'>) =>
+      pages(['calls', 'rejected', query], cursor =>
+        dataOf(api.GET('/api/v1/rejected-calls', { params: { query: { ...query, ...cursor } } })),
+      ),
     why: (query: QueryOf<'explain'>) =>
       queryOptions({
         queryKey: ['why', query],

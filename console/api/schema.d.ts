@@ -728,6 +728,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rejected-calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List rejected calls */
+        get: operations["list_rejections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -1499,6 +1516,7 @@ export interface components {
             /** @constant */
             event: "calls";
             newest: number;
+            newest_rejected: number;
         };
         explanation: {
             /** Format: date-time */
@@ -2624,6 +2642,27 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "listed" | "unlisted" | "banned";
             updated_revision: number;
+        };
+        rejected_call: {
+            asked_model?: string;
+            /** Format: date-time */
+            at: string;
+            count: number;
+            /** @constant */
+            dispatched: false;
+            error_code: string;
+            id: number;
+            key?: string;
+            message: string;
+            /** @enum {string} */
+            outcome: "rejected" | "failed";
+            path: string;
+            /** @enum {string} */
+            protocol: "openai" | "anthropic";
+            reason?: string;
+            request_id: string;
+            status: number;
+            tenant?: string;
         };
         revised: {
             revision: number;
@@ -4342,6 +4381,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["live_stats"];
+                };
+            };
+        };
+    };
+    list_rejections: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                key?: string;
+                limit?: number;
+                min_status?: number;
+                model?: string;
+                request_id?: string;
+                since?: string;
+                tenant?: string;
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["rejected_call"][];
+                        next_cursor: string | null;
+                    };
                 };
             };
         };

@@ -7,11 +7,17 @@ import { State } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
-import { clockTime, count, milliseconds, money } from '../ui/format.ts'
-import { Facts, PageHead } from '../ui/page.tsx'
+import { clockTime, count, milliseconds, money, NONE } from '../ui/format.ts'
+import { Facts, PageHead, Prose } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
 type Call = Shapes['call']
+type Rejection = Shapes['rejected_call']
+
+const LOGS = [
+  { value: '', label: 'dispatched' },
+  { value: 'rejected', label: 'rejected' },
+]
 
 const SPANS = [
   { value: '24h', label: '24 hours' },
@@ -27,9 +33,9 @@ const STATUSES = [
 ]
 
 export function Calls() {
-  const { queries } = useConsole()
   const { user } = useSession()
   const [filters, filter] = useFilters({
+    show: '',
     key: '',
     model: '',
     endpoint: '',
@@ -40,29 +46,28 @@ export function Calls() {
   })
   const [openedMs] = useState(() => Date.now())
   const spanMs = SPAN_MS[filters.time]
-  const [open, setOpen] = useState<Call>()
-  const calls = useInfiniteQuery(
-    queries.calls({
-      limit: 100,
-      ...(filters.key !== '' && { key: filters.key }),
-      ...(filters.model !== '' && { model: filters.model }),
-      ...(filters.endpoint !== '' && { endpoint: filters.endpoint }),
-      ...(filters.node !== '' && { node: filters.node }),
-      ...(filters.request !== '' && { request_id: filters.request }),
-      ...(filters.request === '' &&
-        spanMs !== undefined && { since: new Date(openedMs - spanMs).toISOString() }),
-      ...(filters.status !== '' && { min_status: Number(filters.status) }),
-    }),
-  )
+  const isOfRejected = filters.show === 'rejected'
+  const common = {
+    limit: 100,
+    ...(filters.key !== '' && { key: filters.key }),
+    ...(filters.model !== '' && { model: filters.model }),
+    ...(filters.request !== '' && { request_id: filters.request }),
+    ...(filters.request === '' &&
+      spanMs !== undefined && { since: new Date(openedMs - spanMs).toISOString() }),
+    ...(filters.status !== '' && { min_status: Number(filters.status) }),
+  }
   return (
     <>
       <PageHead title="Calls">
-        Calls that reached an endpoint, newest first. No prompt is ever stored.
+        {isOfRejected
+          ? 'Calls that were rejected before an endpoint was asked, newest first.'
+          : 'Calls that reached an endpoint, newest first. No prompt is ever stored.'}
       </PageHead>
       <search className="filters">
+        <ChoiceField label="Show" value={filters.show} options={LOGS} onChange={show => filter({ show })} />
         <TextFilter label="Key" value={filters.key} onChange={key => filter({ key })} />
         <TextFilter label="Model" value={filters.model} onChange={model => filter({ model })} />
-        {user.role === 'admin' && (
+        {user.role === 'admin' && !isOfRejected && (
           <>
             <TextFilter
               label="Endpoint"
@@ -81,14 +86,35 @@ export function Calls() {
         <ChoiceField label="Time" value={filters.time} options={SPANS} onChange={time => filter({ time })} />
         <TextFilter label="Request id" value={filters.request} onChange={request => filter({ request })} />
       </search>
+      {isOfRejected ? (
+        <RejectedCalls query={common} />
+      ) : (
+        <DispatchedCalls
+          query={{
+            ...common,
+            ...(filters.endpoint !== '' && { endpoint: filters.endpoint }),
+            ...(filters.node !== '' && { node: filters.node }),
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+type Queries = ReturnType<typeof useConsole>['queries']
+
+function DispatchedCalls({ query }: { readonly query: Parameters<Queries['calls']>[0] }) {
+  const { queries } = useConsole()
+  const [open, setOpen] = useState<Call>()
+  return (
+    <>
       <PagedTable
         label="Calls"
-        query={calls}
+        query={useInfiniteQuery(queries.calls(query))}
         keyOf={({ id }) => String(id)}
         empty={
           <>
-            No such call. A rejected one leaves no line: <Link to="/why">Why</Link> says whether a call would
-            be served.
+            No such call. <Link to="/why">Why</Link> says whether one would be served.
           </>
         }
         columns={[
@@ -125,6 +151,49 @@ export function Calls() {
       />
       {open && <CallDialog call={open} onClose={() => setOpen(undefined)} />}
     </>
+  )
+}
+
+/** Equal calls of a second in a line. What a key or a model is called here may not exist: no links. */
+function RejectedCalls({ query }: { readonly query: Parameters<Queries['rejections']>[0] }) {
+  const { queries } = useConsole()
+  const { user } = useSession()
+  return (
+    <PagedTable
+      label="Rejected calls"
+      query={useInfiniteQuery(queries.rejections(query))}
+      keyOf={({ id }) => String(id)}
+      empty="No call was rejected."
+      columns={[
+        {
+          head: 'Time',
+          cell: ({ at }) => (
+            <time dateTime={at} className="short">
+              {clockTime(at)}
+            </time>
+          ),
+        },
+        { head: 'Result', cell: ({ status }) => <State state={String(status)} tone="bad" /> },
+        { head: 'Model', cell: ({ asked_model: model = NONE }) => model },
+        { head: 'Key', cell: ({ key = NONE }) => key, hidden: 'phone' },
+        { head: 'Message to the client', cell: ({ message }) => <Prose text={message} /> },
+        ...(user.role === 'admin'
+          ? [{ head: 'Reason', cell: (row: Rejection) => row.reason, hidden: 'tablet' as const }]
+          : []),
+        {
+          head: 'Now',
+          cell: ({ key, asked_model: model }) =>
+            key !== undefined &&
+            model !== undefined && (
+              <Link to="/why" search={{ key, model }} className="short">
+                why?
+              </Link>
+            ),
+          hidden: 'phone',
+        },
+        { head: 'Calls', cell: row => count(row.count), isNumber: true },
+      ]}
+    />
   )
 }
 

@@ -1,7 +1,7 @@
 import { pause } from '../base/clock.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
-import { callToJson } from '../store/ledger/to-json.ts'
+import { callToJson, rejectionToJson } from '../store/ledger/to-json.ts'
 import type {
   Accounting,
   CallLogQuery,
@@ -41,6 +41,24 @@ export async function listCalls(
     async (limit, mark) => (own ? store.accounting.callLogs({ ...own, limit, ...idBefore(mark) }) : []),
     call => call.id,
     call => callToJson(actor.tenant === undefined ? call : withoutCauses(call), currency),
+  )
+}
+
+/** Calls that were rejected before dispatch, newest first, of the tenant of the actor. */
+export async function listRejections(
+  { store, actor }: Context,
+  filters: CallFilters,
+  page: PageQuery,
+): Promise<AnswerOf<OperationOf<'list_rejections'>>> {
+  const own = ownTenant(filters, actor)
+  return pageOf(
+    page,
+    async (limit, mark) => (own ? store.accounting.rejectedCalls({ ...own, limit, ...idBefore(mark) }) : []),
+    call => call.id,
+    call => {
+      const { reason, ...json } = rejectionToJson(call)
+      return { id: call.id, ...json, ...(actor.tenant === undefined && reason !== undefined && { reason }) }
+    },
   )
 }
 

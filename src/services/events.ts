@@ -32,8 +32,13 @@ const UNSEEN: ReadonlySet<string> = new Set(['log_in', 'log_out'])
 interface Position extends Head {
   /** Of the audit. */
   readonly lastLine: number
-  /** Of the call log; 0 without any. */
-  readonly lastCall: number
+  readonly newest: NewestCalls
+}
+
+/** The ids of the newest line of the call log, and of the log of rejected calls; 0 without any. */
+interface NewestCalls {
+  readonly dispatched: number
+  readonly rejected: number
 }
 
 /** How long readers share a look at the store: many open consoles ask as seldom as a few. */
@@ -73,17 +78,18 @@ export async function* watchEvents(
 ): AsyncGenerator<ServerEvent> {
   let before = await position.latest()
   let own = tenant === undefined ? undefined : await digestOfOwn(store, tenant)
-  let { lastCall } = before
-  let lastOwnCall = tenant === undefined ? lastCall : await newestCall(store, tenant)
+  let { newest } = before
+  let newestOwn = tenant === undefined ? newest : await newestCalls(store, tenant)
   yield { event: 'status', revision: before.revision }
   for (let check = 0; !ending.aborted; check++) {
     if (check % STATS_EVERY === 0 && tenant === undefined)
       yield { event: 'live_stats', live_stats: await liveStats.latest() }
-    if (check % STATS_EVERY === 0 && before.lastCall > lastCall) {
-      lastCall = before.lastCall
-      const newest = tenant === undefined ? lastCall : await newestCall(store, tenant)
-      if (newest > lastOwnCall) yield { event: 'calls', newest }
-      lastOwnCall = newest
+    if (check % STATS_EVERY === 0 && isNewer(before.newest, newest)) {
+      newest = before.newest
+      const seen = tenant === undefined ? newest : await newestCalls(store, tenant)
+      if (isNewer(seen, newestOwn))
+        yield { event: 'calls', newest: seen.dispatched, newest_rejected: seen.rejected }
+      newestOwn = seen
     }
     await pause(clock, CHECK_MS, ending)
     if (ending.aborted || !(await isLive())) return
@@ -116,13 +122,19 @@ async function digestOfOwn(store: Store, tenant: string): Promise<string> {
 
 async function positionOf(store: Store): Promise<Position> {
   const [last] = await store.users.audit({ limit: 1 })
-  return { ...(await store.head()), lastLine: last?.id ?? 0, lastCall: await newestCall(store) }
+  return { ...(await store.head()), lastLine: last?.id ?? 0, newest: await newestCalls(store) }
 }
 
-/** The id of the newest call in the log, of a tenant if one is given; 0 without any. */
-async function newestCall({ accounting }: Pick<Store, 'accounting'>, tenant?: string): Promise<number> {
-  const [newest] = await accounting.callLogs({ limit: 1, ...(tenant !== undefined && { tenant }) })
-  return newest?.id ?? 0
+/** @param tenant if given, of its keys alone. */
+async function newestCalls({ accounting }: Pick<Store, 'accounting'>, tenant?: string): Promise<NewestCalls> {
+  const query = { limit: 1, ...(tenant !== undefined && { tenant }) }
+  const [dispatched] = await accounting.callLogs(query)
+  const [rejected] = await accounting.rejectedCalls(query)
+  return { dispatched: dispatched?.id ?? 0, rejected: rejected?.id ?? 0 }
+}
+
+function isNewer(one: NewestCalls, other: NewestCalls): boolean {
+  return one.dispatched > other.dispatched || one.rejected > other.rejected
 }
 
 /** The audit lines after a line, without those that change nothing. */

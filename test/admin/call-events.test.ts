@@ -2,10 +2,11 @@ import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
 import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
-import { call as callRow } from '../store/ledger/rows.ts'
+import { writeRejected } from '../cli/traffic.ts'
+import { call as callRow, rejected } from '../store/ledger/rows.ts'
 import { controlScene, type LoggedIn } from './scene.ts'
 
-test('a new call is an event for administrators, and for the tenant whose key made it', async () => {
+test('a new call, also a rejected one, is an event for administrators, and for the tenant whose key made it', async () => {
   const scene = await controlScene(onTestFinished)
   await scene.addUser('ada', 'admin')
   const admin = await scene.logIn('ada')
@@ -43,9 +44,12 @@ test('a new call is an event for administrators, and for the tenant whose key ma
     scene.clock.advance(500)
     return [ofAdmin(), ofTom(), ofRita()]
   }
-  const event = (newest: number) => `data: {"event":"calls","newest":${newest}}`
+  const event = (newest: number, rejected = 0) =>
+    `data: {"event":"calls","newest":${newest},"newest_rejected":${rejected}}`
   log('req_1', 'umbrella')
   await expect.poll(seen).toEqual([[event(1)], [], [event(1)]])
   log('req_2', 'acme')
   await expect.poll(seen).toEqual([[event(1), event(2)], [event(2)], [event(1)]])
+  await writeRejected(scene.storePath, [rejected('req_3', { tenant: 'umbrella' })])
+  await expect.poll(seen).toEqual([[event(1), event(2), event(2, 1)], [event(2)], [event(1), event(1, 1)]])
 })

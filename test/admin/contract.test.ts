@@ -126,6 +126,7 @@ test('every operation answers as the document says, in success', async () => {
     body: { secret: 'gw_none', path: '/v1/chat/completions', body: { model: 'm' } },
   })
   await call('list_calls', { query: { min_status: '400' } })
+  await call('list_rejections', { query: { min_status: '400' } })
 
   // The configuration as a document.
   const yaml = 'version: 1\nset: extra\npublications:\n  soon: { status: draft }\n'

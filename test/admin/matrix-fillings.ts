@@ -222,6 +222,7 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
 
   get_usage: async (_, tenant) => ({ query: { by: 'tenant', tenant } }),
   list_calls: ofTenant,
+  list_rejections: ofTenant,
 
   validate_config: async ({ fresh }) => ({ body: { yaml: yaml(fresh('set')) } }),
   plan_config: async ({ fresh }) => ({ body: { yaml: yaml(fresh('set')) } }),

@@ -2,7 +2,8 @@ import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { OperationId } from '../../src/schema/api/operations.ts'
 import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
-import { call as callRow, hold, settle } from '../store/ledger/rows.ts'
+import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
+import { call as callRow, hold, rejected, settle } from '../store/ledger/rows.ts'
 import type { WhenOver } from '../support/when-over.ts'
 import { bareGateway } from './bare-gateway.ts'
 import {
@@ -96,7 +97,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
 
 export const LOG_IN = { username: 'ada', password: PASSWORD }
 
-/** One call of each tenant, as a gateway bills it. */
+/** One call of each tenant, as a gateway bills it, and one that it rejected. */
 function billCalls({ storePath, clock }: ControlScene): void {
   const raw = new Database(storePath)
   const book = new LedgerRows(raw)
@@ -109,6 +110,7 @@ function billCalls({ storePath, clock }: ControlScene): void {
       ['end', settle(requestId, { ...whose, endedAtMs: atMs })],
       ['log', callRow(requestId, { ...whose, atMs })],
     ])
+    insertRejected(raw, [rejected(requestId, { tenant, key: `${tenant}/app`, atMs })])
   }
   raw.close()
 }

@@ -34,6 +34,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'call_playground',
   'get_usage',
   'list_calls',
+  'list_rejections',
   'watch_events',
 ]
 

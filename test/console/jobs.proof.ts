@@ -78,14 +78,20 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     await open(tab, '/calls')
     const since = new URL((await asked).url()).searchParams.get('since') ?? ''
     expect(Math.abs(Date.now() - Date.parse(since) - 86_400_000)).toBeLessThan(600_000)
-    const answer = await fetch(`${served.gatewayUrl}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'own-chat', messages: [{ role: 'user', content: 'Hello!' }] }),
-    })
+    const ask = (model: string) =>
+      fetch(`${served.gatewayUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] }),
+      })
+    const answer = await ask('own-chat')
     expect(answer.status, await answer.text()).toBe(200)
-    // It comes by itself.
+    // It comes by itself, and so does one that is rejected.
     await page.getByRole('cell', { name: 'own-key' }).first().waitFor()
+    await page.getByLabel('Show').selectOption('rejected')
+    await page.getByText('No call was rejected.').waitFor()
+    expect((await ask('own-chatt')).status).toBe(404)
+    await page.getByRole('cell', { name: 'The model `own-chatt` does not exist' }).waitFor()
     expect(tab.faults).toEqual([])
   })
 

@@ -37,6 +37,7 @@ const PAGES = [
   '/why',
   '/why?key=team-blue-app&model=chat',
   '/calls',
+  '/calls?show=rejected',
   '/usage',
   '/tenants',
   '/tenants/team-blue',

@@ -1,8 +1,8 @@
-import { listCalls } from '../../services/calls.ts'
+import { listCalls, listRejections } from '../../services/calls.ts'
 import { reportUsage } from '../../services/usage.ts'
 import type { HandlersOf } from '../call.ts'
 
-type Ids = 'get_usage' | 'list_calls'
+type Ids = 'get_usage' | 'list_calls' | 'list_rejections'
 
 const DEFAULT_SPAN_MS = 30 * 86_400_000
 
@@ -35,6 +35,19 @@ export const usageHandlers: HandlersOf<Ids> = {
       ...(until !== undefined && { untilMs: until }),
     }
     return { body: await listCalls(context, query, { limit, cursor }) }
+  },
+  async list_rejections({
+    query: { limit, cursor, request_id, min_status, since, until, ...filters },
+    context,
+  }) {
+    const query = {
+      ...filtersOf(filters),
+      ...(request_id !== undefined && { requestId: request_id }),
+      ...(min_status !== undefined && { minStatus: min_status }),
+      ...(since !== undefined && { sinceMs: since }),
+      ...(until !== undefined && { untilMs: until }),
+    }
+    return { body: await listRejections(context, query, { limit, cursor }) }
   },
 }
 

@@ -97,6 +97,7 @@ const event = z
     z.strictObject({
       event: z.literal('calls'),
       newest: z.int().describe('The id of the newest call; for users of a tenant, of a call of its keys.'),
+      newest_rejected: z.int().describe('The same of `GET /rejected-calls`.'),
     }),
   ])
   .meta({ id: 'event', description: 'The data of one event.' })

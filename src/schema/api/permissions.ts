@@ -94,6 +94,7 @@ export const PERMISSIONS = {
 
   get_usage: ALL_ROLES,
   list_calls: ALL_ROLES,
+  list_rejections: ALL_ROLES,
 
   validate_config: ADMIN,
   plan_config: ADMIN,

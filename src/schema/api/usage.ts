@@ -84,6 +84,27 @@ export const call = z
   })
   .meta({ id: 'call', description: 'One call. Never contains a prompt or a secret.' })
 
+/** Calls that were rejected before dispatch. */
+const rejection = z
+  .strictObject({
+    id: z.int(),
+    at: time,
+    request_id: z.string().describe('Of the first of them.'),
+    key: z.string().optional(),
+    tenant: z.string().optional(),
+    asked_model: z.string().optional(),
+    protocol: z.enum(['openai', 'anthropic']),
+    path: z.string(),
+    status: z.int(),
+    outcome: z.enum(['rejected', 'failed']),
+    error_code: z.string(),
+    message: z.string().describe('The message to the client.'),
+    reason: z.string().optional().describe('More about the cause. Only for administrators.'),
+    count: z.int().describe('Of equal calls in the same second.'),
+    dispatched: z.literal(false),
+  })
+  .meta({ id: 'rejected_call', description: 'Equal calls that were rejected before dispatch.' })
+
 export const usageOperations = {
   get_usage: {
     method: 'GET',
@@ -121,7 +142,8 @@ export const callOperations = {
     path: '/call-logs',
     tag: 'call-logs',
     summary: 'List calls',
-    description: 'Kept for `settings.log.retention`. Rejected requests and `count_tokens` leave no line.',
+    description:
+      'Kept for `settings.log.retention`. `count_tokens` leaves no line; for calls that were rejected before dispatch see `GET /rejected-calls`.',
     query: pageQuery.extend({
       ...filters,
       node: name.optional().describe('Only for administrators.'),
@@ -130,5 +152,28 @@ export const callOperations = {
       min_status: z.int().min(100).max(599).optional().describe('400 selects all failed calls.'),
     }),
     answer: { status: 200, description: 'Newest first.', schema: pageOf(call) },
+  },
+  list_rejections: {
+    method: 'GET',
+    path: '/rejected-calls',
+    tag: 'call-logs',
+    summary: 'List rejected calls',
+    description:
+      'Calls that were rejected before dispatch: a sample of bounded size, in which equal calls of a second are one line. Without a valid key a call belongs to no tenant.',
+    query: pageQuery.extend({
+      key: filters.key,
+      tenant: filters.tenant,
+      model: filters.model.describe('The model that was asked for.'),
+      since: filters.since,
+      until: filters.until,
+      request_id: z.string().max(128).optional(),
+      min_status: z
+        .int()
+        .min(100)
+        .max(599)
+        .optional()
+        .describe('500 selects those without a fault of the client.'),
+    }),
+    answer: { status: 200, description: 'Newest first.', schema: pageOf(rejection) },
   },
 } as const satisfies Record<string, Operation>

@@ -43,12 +43,12 @@ export function rejectionToJson(call: StoredRejection) {
     protocol: call.protocol,
     path: call.path,
     status: call.status,
-    outcome: call.status >= 500 ? 'failed' : 'rejected',
+    outcome: call.status >= 500 ? ('failed' as const) : ('rejected' as const),
     error_code: call.errorCode,
     message: call.message,
     ...(call.reason !== undefined && { reason: call.reason }),
     count: call.count,
-    dispatched: false,
+    dispatched: false as const,
   }
 }
 

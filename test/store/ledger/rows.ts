@@ -1,4 +1,11 @@
-import type { CallRecord, Hold, Release, Settlement, Usage } from '../../../src/schema/ledger.ts'
+import type {
+  CallRecord,
+  Hold,
+  RejectedCall,
+  Release,
+  Settlement,
+  Usage,
+} from '../../../src/schema/ledger.ts'
 
 /** A moment in the tests' year, at the start of a quarter of an hour. */
 export const NOON_MS = Date.UTC(2026, 0, 15, 12)
@@ -73,6 +80,21 @@ export function call(requestId: string, more: Partial<CallRecord> = {}): CallRec
     latencyMs: 120,
     firstByteMs: 30,
     attempts: 1,
+    ...more,
+  }
+}
+
+/** A call that was rejected before dispatch. */
+export function rejected(requestId: string, more: Partial<RejectedCall> = {}): RejectedCall {
+  return {
+    requestId,
+    atMs: NOON_MS,
+    protocol: 'openai',
+    path: '/v1/chat/completions',
+    status: 404,
+    errorCode: 'model_not_found',
+    message: 'The model `nope` does not exist, or is not listed.',
+    count: 1,
     ...more,
   }
 }
