@@ -120,7 +120,8 @@ async function halfSent(id: OperationId, { filling, token }: Standing) {
     encodeURIComponent(filling.params?.[name] ?? ''),
   )
   const body = JSON.stringify(filling.body ?? {})
-  const req = request(`${world.url}${API_PREFIX}${filled}`, {
+  const query = new URLSearchParams(filling.query).toString()
+  const req = request(`${world.url}${API_PREFIX}${filled}${query && `?${query}`}`, {
     method,
     agent: false,
     headers: {
