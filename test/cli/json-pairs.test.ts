@@ -3,11 +3,12 @@ import { OPERATION_IDS, type OperationId } from '../../src/schema/api/operations
 import { probeEndpoints } from '../../src/server/endpoint-probe.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
 import { type ControlScene, controlScene, type LoggedIn, type Sent } from '../admin/scene.ts'
+import { rejected } from '../store/ledger/rows.ts'
 import { json } from '../support/answers.ts'
 import { joinedNode } from '../support/joined-node.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { gw } from './in-process.ts'
-import { billed, write } from './traffic.ts'
+import { billed, write, writeRejected } from './traffic.ts'
 
 /** A command and the operation that answers with the same document. */
 interface Pair {
@@ -312,6 +313,7 @@ const WITHOUT_COMMAND: Partial<Record<OperationId, string>> = {
   delete_tenant: 'on the command line tenants are in files',
   update_key: 'on the command line the policy of a key is in a file, or given at its creation',
   list_calls: '`gw logs` prints JSON Lines of the same documents: see below',
+  list_rejections: '`gw logs` prints JSON Lines of the same documents, without ids: see below',
   list_audit: 'only over REST',
   preview_change: 'on the command line the change is in a file: `gw diff`',
   get_pulse: '`gw top --format json` prints a line of the same document for each sample',
@@ -361,6 +363,7 @@ beforeAll(async () => {
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '9.5', reference: 'first' } })
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '1', reference: 'second', note: 'n' } })
   await write(scene.storePath, billed({ id: 'req_1', tenant: 'acme' }))
+  await writeRejected(scene.storePath, [rejected('req_2', { tenant: 'acme', key: 'acme/k' })])
   return async () => {
     for (const end of ends) await end()
   }
@@ -381,6 +384,11 @@ async function printed({ words, stdin }: Pick<Pair, 'words' | 'stdin'>): Promise
   return stdout
 }
 
+async function printedLines(words: string): Promise<unknown[]> {
+  const lines = (await printed({ words })).trim().split('\n')
+  return lines.map(line => JSON.parse(line) as unknown)
+}
+
 /** The document with placeholders for the fresh members; the order of members counts. */
 function essence(document: unknown, fresh: readonly string[]): string {
   const replaced = (name: string, value: unknown) => (fresh.includes(name) ? typeof value : value)
@@ -398,10 +406,16 @@ describe('a command and an operation of REST show the same document:', () => {
   })
 
   test('gw logs, list_calls: each line is one element', async () => {
-    const lines = (await printed({ words: 'logs' })).trim().split('\n')
     const { body } = await scene.call('list_calls', { as })
-    expect(lines.length).toBeGreaterThan(0)
-    expect(lines.map(line => JSON.parse(line) as unknown)).toEqual(body.data.toReversed())
+    expect(body.data.length).toBeGreaterThan(0)
+    expect(await printedLines('logs --outcome answered')).toEqual(body.data.toReversed())
+  })
+
+  test('gw logs, list_rejections: each line is one element without its id', async () => {
+    const { body } = await scene.call('list_rejections', { as })
+    expect(body.data.length).toBeGreaterThan(0)
+    const withoutIds = body.data.map(({ id: _id, ...line }) => line)
+    expect(await printedLines('logs --outcome rejected')).toEqual(withoutIds.toReversed())
   })
 })
 
