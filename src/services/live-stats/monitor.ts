@@ -6,7 +6,7 @@ import type { AppPorts } from '../context.ts'
 import { isAlive } from '../gateways.ts'
 import { askGateway, type GatewayAnswer, reachable } from './ask-gateway.ts'
 import { growth, type Sample, type Samples } from './exposition.ts'
-import { KeySampler, type KeysSample, nearLimits } from './near-limits.ts'
+import { KeySampler, type KeysSample, nearLimits, type SampleTime } from './near-limits.ts'
 import { rejectionsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
 import type { EndpointLiveStats, Flow, GatewayLiveStats, LiveStats } from './types.ts'
 
@@ -44,7 +44,7 @@ interface AskedGateway {
 const TOKEN = 'METRICS_TOKEN, the same for `gw serve` and here, also shows'
 const UNSEEN: SeenEndpoint = { state: 'unknown' }
 
-const NO_KEYS: KeysSample = { keys: [], sums: new Map(), usage: [] }
+const NO_KEYS: KeysSample = { keys: [], sums: new Map(), usage: [], earlier: { usage: [], agoMs: 0 } }
 
 /** The result of one sample. */
 interface StatsSample {
@@ -134,7 +134,7 @@ export class LiveStatsMonitor {
 
   async #sampleAll(): Promise<StatsSample> {
     const { clock, signal } = this.#ports
-    const atMs = clock.nowMs()
+    const [atMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()]
     const gateways = await this.#gateways()
     const { metricsToken: token } = this.#sources
     const answered = await Promise.all(
@@ -144,8 +144,9 @@ export class LiveStatsMonitor {
       })),
     )
     const isMeasured = answered.some(({ answer }) => answer.samples !== undefined)
-    const store = this.#store && (await this.#sampleStore(this.#store, atMs, isMeasured))
-    return { atMs, monotonicMs: clock.monotonicMs(), gateways: answered, ...(store && { store }) }
+    const store =
+      this.#store && (await this.#sampleStore(this.#store, { nowMs: atMs, monotonicMs }, isMeasured))
+    return { atMs, monotonicMs, gateways: answered, ...(store && { store }) }
   }
 
   async #gateways(): Promise<readonly AskedGateway[]> {
@@ -159,12 +160,13 @@ export class LiveStatsMonitor {
     }))
   }
 
-  async #sampleStore(store: Store, nowMs: number, isMeasured: boolean): Promise<StoreSample> {
+  async #sampleStore(store: Store, time: SampleTime, isMeasured: boolean): Promise<StoreSample> {
+    const { nowMs } = time
     const span = { sinceMs: this.#sinceMs, untilMs: nowMs }
     const { revision } = await store.head()
     const { resources: endpoints } = await store.find({ kind: 'endpoint' })
     if (!this.#hasRates || !this.#keys) return { revision, endpoints, keys: NO_KEYS }
-    const keys = await this.#keys.sample(revision, nowMs)
+    const keys = await this.#keys.sample(revision, time)
     if (isMeasured) return { revision, endpoints, keys }
     const byEndpoint = await store.accounting.usage({ by: 'endpoint', ...span })
     const byModel = await store.accounting.usage({ by: 'model', ...span })

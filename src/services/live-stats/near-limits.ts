@@ -8,7 +8,9 @@ import type { Store } from '../../store/types.ts'
 import { tokensOf } from './traffic.ts'
 import type { KeyLiveStats, LimitLiveStats } from './types.ts'
 
-const MINUTE_S = 60
+const MINUTE_MS = 60_000
+/** The usage of a minute is kept in so many steps: there may be thousands of keys. */
+const STEP_MS = 10_000
 
 type WatchedKey = Pick<Spec<'key'>, 'tenant' | 'limits' | 'quota' | 'budget'> & { readonly name: string }
 
@@ -17,6 +19,19 @@ export interface KeysSample {
   readonly keys: readonly WatchedKey[]
   readonly sums: ReadonlyMap<string, KeySums>
   readonly usage: readonly UsageRow[]
+  /** Up to a minute before, or the sample before this one if that is older. */
+  readonly earlier: EarlierUsage
+}
+
+interface EarlierUsage {
+  readonly usage: readonly UsageRow[]
+  /** Milliseconds until the sample that it belongs to. */
+  readonly agoMs: number
+}
+
+export interface SampleTime {
+  readonly nowMs: number
+  readonly monotonicMs: number
 }
 
 interface KnownSums {
@@ -36,13 +51,15 @@ export class KeySampler {
   #revision: number | undefined
   #keys: readonly WatchedKey[] = []
   readonly #known = new Map<string, KnownSums>()
+  /** Of the last minute, oldest first. */
+  readonly #steps: { readonly usage: readonly UsageRow[]; readonly monotonicMs: number }[] = []
 
   constructor(store: Store, sinceMs: number) {
     this.#store = store
     this.#sinceMs = sinceMs
   }
 
-  async sample(revision: number, nowMs: number): Promise<KeysSample> {
+  async sample(revision: number, { nowMs, monotonicMs }: SampleTime): Promise<KeysSample> {
     if (this.#revision !== revision) await this.#read(revision)
     // Before the sums: calls in between are in the sums, and are looked for once more.
     const usage = await this.#store.accounting.usage({ by: 'key', sinceMs: this.#sinceMs, untilMs: nowMs })
@@ -65,7 +82,17 @@ export class KeySampler {
       keys: this.#keys,
       sums: new Map([...this.#known].map(([key, known]) => [key, known.sums])),
       usage,
+      earlier: this.#earlier(usage, monotonicMs),
     }
+  }
+
+  #earlier(usage: readonly UsageRow[], monotonicMs: number): EarlierUsage {
+    const steps = this.#steps
+    while (steps[1] && monotonicMs - (steps[0]?.monotonicMs ?? 0) > MINUTE_MS) steps.shift()
+    const now = { usage, monotonicMs }
+    const { usage: earlier, monotonicMs: sinceMs } = steps[0] ?? now
+    if (monotonicMs - (steps.at(-1)?.monotonicMs ?? Number.NEGATIVE_INFINITY) >= STEP_MS) steps.push(now)
+    return { usage: earlier, agoMs: monotonicMs - sinceMs }
   }
 
   async #read(revision: number): Promise<void> {
@@ -81,44 +108,65 @@ export class KeySampler {
 }
 
 /**
- * The keys with the use of their limits, nearest to a limit first. Requests and tokens per minute are extrapolated
- * from the span; the gateway's own rate state is not read.
+ * The keys with the use of their limits, nearest to a limit first. Requests and tokens per minute are those of the last
+ * minute, extrapolated from less of it, at most up to the limit; the gateway's own rate state is not read.
+ *
+ * @param seconds since the sample `before`, for the present rates.
  */
 export function nearLimits(
   before: KeysSample | undefined,
   after: KeysSample,
   seconds: number,
 ): readonly KeyLiveStats[] {
-  const was = new Map(before?.usage.map(row => [row.label, row]))
-  const is = new Map(after.usage.map(row => [row.label, row]))
+  const { earlier } = after
+  const was = rowsOf(before?.usage ?? after.usage)
+  const aMinuteAgo = rowsOf(earlier.usage)
+  const is = rowsOf(after.usage)
   const keys = after.keys.map(({ name, tenant, limits, quota, budget }): KeyLiveStats => {
-    const [earlier, later] = [was.get(name), is.get(name)]
-    const rate = (pick: (row: UsageRow) => number) =>
-      later === undefined || seconds === 0 ? 0 : (pick(later) - (earlier ? pick(earlier) : 0)) / seconds
-    const requestsPerSecond = rate(({ requests }) => requests)
-    const tokensPerSecond = rate(tokensOf)
+    const growth = (since: ReadonlyMap<string, UsageRow>, pick: (row: UsageRow) => number) => {
+      const [old, now] = [since.get(name), is.get(name)]
+      return (now ? pick(now) : 0) - (old ? pick(old) : 0)
+    }
+    const rate = (pick: (row: UsageRow) => number) => (seconds === 0 ? 0 : growth(was, pick) / seconds)
+    const inMinute = (pick: (row: UsageRow) => number, limit: number) => {
+      if (earlier.agoMs === 0) return 0
+      const counted = growth(aMinuteAgo, pick)
+      const extrapolated = (counted * MINUTE_MS) / earlier.agoMs
+      // A burst of some seconds is no excess; the calls of less than a minute are all in the minute.
+      return extrapolated <= limit ? extrapolated : Math.max(limit, Math.min(counted, extrapolated))
+    }
+    const perMinute = (limit: 'rpm' | 'tpm', pick: (row: UsageRow) => number) => {
+      const policy = limits[limit]
+      if (policy === undefined) return undefined
+      const of = rateOf(policy).limit
+      return number(limit, inMinute(pick, of), of)
+    }
     const sums = after.sums.get(name)
     const all = [
       budget && money(`budget/${budget.per}`, sums?.windowNano ?? 0n, budget.amount),
       quota === undefined ? undefined : number('quota', sums?.totalTokens ?? 0, quotaOf(quota)),
-      limits.rpm === undefined
-        ? undefined
-        : number('rpm', requestsPerSecond * MINUTE_S, rateOf(limits.rpm).limit),
-      limits.tpm === undefined
-        ? undefined
-        : number('tpm', tokensPerSecond * MINUTE_S, rateOf(limits.tpm).limit),
+      perMinute('rpm', requestsOf),
+      perMinute('tpm', tokensOf),
     ]
     return {
       name,
       ...(tenant !== undefined && { tenant }),
-      requestsPerSecond,
-      tokensPerSecond,
+      requestsPerSecond: rate(requestsOf),
+      tokensPerSecond: rate(tokensOf),
       limits: all.filter(limit => limit !== undefined).toSorted((a, b) => b.share - a.share),
     }
   })
   return keys.toSorted(
     (a, b) => nearestToLimit(b) - nearestToLimit(a) || b.requestsPerSecond - a.requestsPerSecond,
   )
+}
+
+function rowsOf(usage: readonly UsageRow[]): ReadonlyMap<string, UsageRow> {
+  return new Map(usage.map(row => [row.label, row]))
+}
+
+function requestsOf({ requests }: UsageRow): number {
+  return requests
 }
 
 function nearestToLimit({ limits }: KeyLiveStats): number {

@@ -28,7 +28,7 @@ function setUp() {
   const sampler = new KeySampler(store, 0)
   const sample = async (revision: number, nowMs = NOON_MS) => {
     keySums.mockClear()
-    const { sums } = await sampler.sample(revision, nowMs)
+    const { sums } = await sampler.sample(revision, { nowMs, monotonicMs: nowMs })
     const [asked = []] = keySums.mock.calls[0] ?? []
     return {
       asked: asked.map(({ key: name }) => name),
