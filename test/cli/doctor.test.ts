@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { systemClock } from '../../src/base/clock.ts'
 import { openFiles } from '../../src/services/doctor/machine.ts'
 import { clockDiagnosis } from '../../src/services/doctor/store.ts'
+import { controlScene } from '../admin/scene.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
@@ -119,6 +120,14 @@ describe('gw doctor', () => {
     const taken = typeof address === 'object' ? address?.port : undefined
     const { of } = await examined(['--listen', String(taken)])
     expect(of(`port ${taken}`)).toMatchObject([{ state: 'warn', found: 'Another program listens there.' }])
+  })
+
+  it('knows the port of a control plane', async () => {
+    const { url } = await controlScene(onTestFinished)
+    const { port } = new URL(url)
+    const { of } = await examined(['--control-listen', port])
+    const found = 'The control plane of a gw answers there.'
+    expect(of(`port ${port}`)).toMatchObject([{ state: 'ok', found }])
   })
 })
 

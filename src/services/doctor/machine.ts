@@ -95,6 +95,7 @@ export async function port(
   const name = host.includes(':') ? `[${host}]` : host
   const answer = await askGateway(`http://${name}:${number}`, { token: undefined, signal })
   if (answer.health) return fine(check, `A gw answers there, with revision ${answer.health.revision}.`)
+  if (answer.isControl) return fine(check, 'The control plane of a gw answers there.')
   return {
     check,
     state: 'warn',

@@ -11,6 +11,8 @@ export interface GatewayAnswer {
   readonly samples?: Samples
   /** Why requested samples are missing. */
   readonly rejected?: string
+  /** A control plane of gw answered in place of a gateway. */
+  readonly isControl?: true
 }
 
 /**
@@ -23,7 +25,8 @@ export async function askGateway(
 ): Promise<GatewayAnswer> {
   const health = await healthOf(url, signal)
   if (health === 'control plane') {
-    return { rejected: 'it is a control plane of gw; a gateway listens elsewhere, 127.0.0.1:8090 by default' }
+    const rejected = 'it is a control plane of gw; a gateway listens elsewhere, 127.0.0.1:8090 by default'
+    return { rejected, isControl: true }
   }
   if (health === undefined || token === undefined) return health ? { health } : {}
   const answer = await ask(new URL('/metrics', url), signal, { authorization: `Bearer ${token}` })
