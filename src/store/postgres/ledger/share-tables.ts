@@ -152,7 +152,8 @@ export class LoadedShareTables implements ShareTables {
   }
 
   /**
-   * Writes what the grantor has changed.
+   * Writes what the grantor has changed. Synced, whatever the server's default is: an instance uses what it was granted, and
+   * a server that had lost the grant would give it to another one.
    * @returns false if another gateway was faster: nothing was written.
    */
   async save(db: Database): Promise<boolean> {
@@ -197,7 +198,8 @@ export class LoadedShareTables implements ShareTables {
 }
 
 const SAVE = `
-  with changed as (
+  with setting as materialized (select set_config('synchronous_commit', 'on', true)),
+  changed as (
     select * from unnest($7::text[], $8::text[], $9::int8[], $10::numeric[], $11::numeric[], $12::int8[], $13::int8[],
       $14::numeric[], $15::int8[], $16::numeric[], $17::numeric[])
       as q (owner, limit_name, version, bound, per_minute, revision, since_ms, level, at_ms, leased, wanted)),
@@ -207,7 +209,7 @@ const SAVE = `
   me as materialized (
     select id from instances where id = $1 and number = $2 and is_fenced = $3 for no key update),
   valid as materialized (
-    select id from me where (select count(*) from locked) = (select count(*) from changed)),
+    select id from me, setting where (select count(*) from locked) = (select count(*) from changed)),
   i as (
     update instances set number = $4, expires_at_ms = $5, is_fenced = $6 from valid where instances.id = valid.id),
   s as (
