@@ -42,7 +42,11 @@ test('a granted share is on the disk', async () => {
   const request = {
     scope: { owner: 'key a', limit: 'rpm' },
     terms: { kind: 'rate', bound: 20n, perMinute: 600n, revision: 1, sinceMs: 0 },
-    ...{ used: 0n, corrected: 0n, returned: 0n, least: 5n, most: 5n },
+    used: 0n,
+    corrected: 0n,
+    returned: 0n,
+    least: 5n,
+    most: 5n,
   } as const
   const reply = await applyMessage(db, { instance, number: 1, requests: [request] }, 60_000)
   expect(reply).toMatchObject({ is: 'granted', answers: [{ granted: 5n }] })
