@@ -56,6 +56,22 @@ describe('the ledger in PostgreSQL', () => {
     expect(events).toEqual([])
   })
 
+  test('writes the lines of calls with the next ends, and the last one soon by itself', async () => {
+    const { ledger, database } = await setUp()
+    for (let at = 0; at < 5; at++) {
+      await ledger.open(hold(`r${at}`))
+      await ledger.end(settle(`r${at}`))
+      ledger.log(call(`r${at}`))
+    }
+    const count = async (sql: string) => (await database.query<{ n: number }>(sql))[0]?.n
+    await expect.poll(() => count('select count(*)::int as n from call_logs')).toBe(5)
+    expect(
+      await count(
+        'select count(*)::int as n from call_logs where xmin::text in (select xmin::text from ledger)',
+      ),
+    ).toBeGreaterThan(0)
+  })
+
   test('ends a hold once: the first end is final', async () => {
     const { ledger, events } = await setUp()
     await ledger.open(hold('a'))

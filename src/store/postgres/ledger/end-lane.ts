@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock, Timer } from '../../../base/clock.ts'
 import type { CallRecord, HoldEnd } from '../../../schema/ledger.ts'
 import { alarmOf, describeRow } from '../../ledger/alarms.ts'
 import { KINDS } from '../../ledger/columns.ts'
@@ -10,7 +11,16 @@ import type { PostgresQuestion, PostgresReport } from './messages.ts'
 import type { OpenHolds } from './open-holds.ts'
 import { isOfRow, type Outage } from './outage.ts'
 
+/**
+ * How long committed holds wait for an end that syncs them as well. A model server takes longer to its first byte, which waits
+ * for the sync.
+ */
+const SYNC_WAIT_MS = 3
+/** How long lines of the call log wait for an end, or for holds to sync, which they then cost no statement. */
+const LOG_WAIT_MS = 100
+
 export interface EndLaneContext {
+  readonly clock: Clock
   /** Whose fold adds the ends up. */
   readonly instance: () => string
   /** The instance is no longer there: ends need another one. */
@@ -49,7 +59,7 @@ const NO_ROWS: Batch = { rows: [], isUnsure: false }
 
 /**
  * Writes ends and lines of the call log in the order in which they come, a batch at a time, and answers the questions between
- * them.
+ * them. Lines alone, and syncs of holds, wait a little for an end, whose statement they need as well.
  *
  *     add ──▶ queue ──▶ batch ──▶ insert, synced ──▶ ended
  *                         ▲          ├──▶ ended before: compared with the first end
@@ -65,6 +75,9 @@ export class EndLane {
   #alone = 0
   #isRunning = false
   #isSyncWanted = false
+  #syncTimer: Timer | undefined
+  #logTimer: Timer | undefined
+  #areLogsDue = false
   #isClosed = false
   /** Of the connection that the last statement was on. */
   #opened = 0
@@ -88,19 +101,29 @@ export class EndLane {
     return new Promise(passed => this.#add({ passed }))
   }
 
-  /** Makes the holds that are committed by now durable, unless an end does. */
+  /** Makes the holds that are committed by now durable, unless an end does soon. */
   sync(): void {
-    this.#isSyncWanted = true
-    this.#start()
+    this.#syncTimer ??= this.#context.clock.after(SYNC_WAIT_MS, () => {
+      this.#isSyncWanted = true
+      this.#start()
+    })
   }
 
   close(): void {
     this.#isClosed = true
+    this.#logTimer?.cancel()
+    this.#syncTimer?.cancel()
   }
 
   #add(item: Item): void {
     this.#queue.push(item)
-    this.#start()
+    if (!isLog(item) || this.#queue.length >= this.#batchRows) this.#start()
+    else
+      this.#logTimer ??= this.#context.clock.after(LOG_WAIT_MS, () => {
+        this.#logTimer = undefined
+        this.#areLogsDue = true
+        this.#start()
+      })
   }
 
   #start(): void {
@@ -112,7 +135,7 @@ export class EndLane {
   async #run(): Promise<void> {
     // What comes in this turn is in the first batch.
     await Promise.resolve()
-    while (!this.#isClosed && (this.#batch || this.#queue.length > 0 || this.#isSyncWanted)) {
+    while (!this.#isClosed && (this.#batch || this.#isSyncWanted || this.#isQueueDue)) {
       try {
         await this.#checkConnection()
         this.#batch ??= await this.#next()
@@ -124,6 +147,12 @@ export class EndLane {
       }
     }
     this.#isRunning = false
+  }
+
+  get #isQueueDue(): boolean {
+    const { length } = this.#queue
+    if (length === 0) this.#areLogsDue = false
+    return this.#areLogsDue || length >= this.#batchRows || this.#queue.some(item => !isLog(item))
   }
 
   /** What is synced from here on says nothing of holds that a server has lost: it gets them first. */
@@ -179,6 +208,8 @@ export class EndLane {
     // A hold that is committed from here on needs the next statement.
     const durable = order()
     this.#isSyncWanted = false
+    this.#syncTimer?.cancel()
+    this.#syncTimer = undefined
     const numbers = batch.rows.map(({ number }) => number)
     if (numbers.length === 0) await syncStore(this.#db)
     else {
@@ -264,6 +295,10 @@ export class EndLane {
     const fault: RowFault = first ? 'ended_differently' : 'never_held'
     this.#context.report({ is: 'alarm', message: alarmOf(['end', end], fault) })
   }
+}
+
+function isLog(item: Item): boolean {
+  return 'row' in item && item.row[0] === 'log'
 }
 
 function idsOf(row: EndOrLog): readonly string[] {

@@ -35,8 +35,11 @@ class Parameters {
   }
   /** An array of a type. */
   add(type: string, literal: string): string {
-    this.values.push(literal)
-    return `$${this.values.length}::${type}[]`
+    return `${this.one(literal, type)}[]`
+  }
+  one(value: Value, type: string): string {
+    this.values.push(value)
+    return `$${this.values.length}::${type}`
   }
 }
 
@@ -160,7 +163,7 @@ export async function insertEnds(
     parts.push(`kept as (${storedInsert(parameters, stored, nowMs)})`)
   }
   const { rows } = await db.query(
-    `with ${parts.join(', ')} ${ends.length === 0 ? NO_ENDS : resultOf(ends.length)}`,
+    `with ${parts.join(', ')} ${ends.length === 0 ? NO_ENDS : resultOf(parameters.one(ends.length, 'int8'))}`,
     parameters.values,
   )
   const [there, ended, keys] = rows[0] as [number, number, string | null]
@@ -169,7 +172,7 @@ export async function insertEnds(
 }
 
 const NO_ENDS = 'select (select count(*) from me), 0, null from setting'
-const resultOf = (count: number) => `
+const resultOf = (count: string) => `
   select (select count(*) from me), count(*),
     case when count(*) < ${count} then json_agg(json_build_array(encode(request, 'hex'), attempt)) end from ended`
 
@@ -296,15 +299,16 @@ function storedInsert(parameters: Parameters, rows: readonly StoredRow[], nowMs:
     parameters.add('int8', numberArray(rows.map(({ tokens }) => tokens))),
     parameters.add('int8', numberArray(rows.map(({ expiresAtMs }) => expiresAtMs))),
   ]
+  const now = parameters.one(nowMs, 'int8')
   return `
     insert into stored_responses as s (${STORED_COLUMNS})
     select row.* from me, unnest(${arrays.join(', ')}) as row order by 1
     on conflict (id) do update set
       key_name = excluded.key_name, tenant = excluded.tenant, publication = excluded.publication,
       endpoint = excluded.endpoint, tokens = excluded.tokens,
-      expires_at_ms = case when s.expires_at_ms <= ${nowMs}
+      expires_at_ms = case when s.expires_at_ms <= ${now}
         or (s.tenant is not distinct from excluded.tenant
           and (s.tenant is not null or s.key_name = excluded.key_name))
         then excluded.expires_at_ms else 0 end
-    where s.expires_at_ms <= ${nowMs} or s.endpoint = excluded.endpoint`
+    where s.expires_at_ms <= ${now} or s.endpoint = excluded.endpoint`
 }

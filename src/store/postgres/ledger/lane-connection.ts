@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import type { PostgresAddress } from '../address.ts'
 import { clientConfig, destroy, farewell, loadDriver } from '../connection.ts'
@@ -21,9 +22,19 @@ export interface Database {
 const STATEMENT_MS = 5_000
 const CONNECT_MS = 2_000
 
+/** A text that runs so often is kept by the server. */
+const KEPT_FROM_RUN = 3
+/** Of texts. They are few, unless values are part of them. */
+const MAX_COUNTED = 200
 /**
- * A connection of the ledger, opened when it is used, and again after it was lost. One statement at a time; none has a name, and
- * nothing of a session stays, so that pgbouncer may stand between.
+ * A pooler gave the session to others: invalid_sql_statement_name, duplicate_prepared_statement. Or the tables are those of
+ * another version by now: feature_not_supported. Nothing was carried out.
+ */
+const NOT_KEPT = new Set(['26000', '42P05', '0A000'])
+
+/**
+ * A connection of the ledger, opened when it is used, and again after it was lost. One statement at a time. Nothing depends on a
+ * session, so that pgbouncer may stand between; statements that run again and again are prepared as long as that works.
  */
 export class LaneConnection implements Database {
   readonly #address: PostgresAddress
@@ -33,6 +44,9 @@ export class LaneConnection implements Database {
   #last: Promise<void> = Promise.resolve()
   /** Grows when an earlier connection was lost: what was not synced may be lost with it. */
   #opened = 0
+  /** Of statements with parameters: how often each ran, and its name from when it is kept. */
+  readonly #runs = new Map<string, { count: number; name?: string }>()
+  #keepsStatements = true
 
   constructor(address: PostgresAddress, statementMs = STATEMENT_MS) {
     this.#address = address
@@ -55,15 +69,39 @@ export class LaneConnection implements Database {
 
   async #query(text: string, values?: readonly Value[]): Promise<Result> {
     const client = await this.#connected()
+    const name = values && this.#nameOf(text)
     try {
-      const result = await client.query({ text, rowMode: 'array', ...(values && { values: [...values] }) })
+      const result = await client.query({
+        text,
+        rowMode: 'array',
+        ...(values && { values: [...values] }),
+        ...(name !== undefined && { name }),
+      })
       // Several statements have several results; the last one counts.
       const last = (Array.isArray(result) ? result.at(-1) : result) as pg.QueryArrayResult
       return { rows: last.rows, count: last.rowCount ?? 0 }
     } catch (error) {
+      if (name !== undefined && NOT_KEPT.has((error as pg.DatabaseError).code ?? '')) {
+        this.#keepsStatements = false
+        return this.#query(text, values)
+      }
       if (isConnectionLost(error)) this.#drop()
       throw error
     }
+  }
+
+  /** The same for equal texts everywhere: of a session of a pooler, it names the same statement. */
+  #nameOf(text: string): string | undefined {
+    if (!this.#keepsStatements) return undefined
+    let run = this.#runs.get(text)
+    if (!run) {
+      if (this.#runs.size >= MAX_COUNTED) return undefined
+      run = { count: 0 }
+      this.#runs.set(text, run)
+    }
+    if (run.name === undefined && ++run.count >= KEPT_FROM_RUN)
+      run.name = `gw_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+    return run.name
   }
 
   async close(): Promise<void> {

@@ -23,18 +23,21 @@ interface Partition {
 /** The partitions of the tables that grow with each call; made when the first row of their time comes. */
 export class Partitions {
   /** Of each table the newest one: an earlier one may have been dropped since, by any gateway. */
-  readonly #newest = new Map<PartitionedTable, string>()
+  readonly #newest = new Map<PartitionedTable, Partition>()
 
   /** Makes the partitions of these times if needed. */
   async ensure(db: Database, table: PartitionedTable, times: Iterable<number>): Promise<void> {
+    const newest = this.#newest.get(table)
     const needed = new Map<string, Partition>()
     for (const atMs of times) {
+      if (newest && atMs >= newest.fromMs && atMs < newest.toMs) continue
       const partition = partitionOf(table, atMs)
-      if (partition.name !== this.#newest.get(table)) needed.set(partition.name, partition)
+      needed.set(partition.name, partition)
     }
-    for (const [name, partition] of needed) {
+    for (const partition of needed.values()) {
       await makePartition(db, table, partition)
-      if (name > (this.#newest.get(table) ?? '')) this.#newest.set(table, name)
+      if (partition.fromMs > (this.#newest.get(table)?.fromMs ?? Number.NEGATIVE_INFINITY))
+        this.#newest.set(table, partition)
     }
   }
 }

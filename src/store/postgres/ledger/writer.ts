@@ -109,6 +109,7 @@ export class PostgresWriter {
     this.#ends = new EndLane(
       ends,
       {
+        clock: ports.clock,
         instance: () => this.#endInstance,
         replaceInstance: async () => {
           this.#endInstance = await insertInstance(ends, ownIdentity(), undefined)
