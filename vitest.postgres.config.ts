@@ -13,7 +13,7 @@ export default defineConfig({
       'test/server/revision-retention.test.ts',
       'test/admin/{audit,models,ownership,self-service,sets,surfaces,tenant-users,tokens}.test.ts',
       // The others look into the file, or are about it.
-      'test/cli/{audit,blast,diff-apply,every-command,export,history,import,keys,keys-create,logs,maintenance,plan,previous-name,probe,same-name,tokens,usage-report,users,wallet,why}.test.ts',
+      'test/cli/{audit,blast,diff-apply,every-command,export,follow,history,import,json-pairs,keys,keys-create,logs,maintenance,plan,previous-name,probe,same-name,tokens,usage-report,users,wallet,why}.test.ts',
     ],
     env: { GW_TEST_ENGINE: 'postgres' },
     pool: 'forks',

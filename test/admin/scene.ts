@@ -73,6 +73,8 @@ export interface ControlScene {
   readonly store: Store
   /** The file of the store, for those who write into it as another process would. */
   readonly storePath: string
+  /** The path of the file, or the URL of the database. */
+  readonly storeAt: string
   readonly clock: ReturnType<typeof testClock>
   readonly log: readonly Record<string, unknown>[]
   /** What probes say from now on. */
@@ -201,6 +203,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
     url: listener.url,
     store,
     storePath: `${folder.path}/gw.db`,
+    storeAt: TEST_ENGINE === 'postgres' ? url : `${folder.path}/gw.db`,
     clock,
     log,
     probed,

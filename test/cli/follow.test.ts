@@ -1,17 +1,18 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
-import { gwProcess, shell, startGw } from './process.ts'
+import { gwProcess, type ProcessWorld, shell, startGw } from './process.ts'
 import { FIRST } from './sample-tree.ts'
 import { billed, write } from './traffic.ts'
 
 let dir: TempDir
-let world: { readonly cwd: string }
+let world: ProcessWorld
 
 beforeEach(async () => {
   dir = tempDir(onTestFinished)
-  world = { cwd: dir.path }
+  world = { cwd: dir.path, environment: { GW_STORE: await storeOfFolder(dir.path) } }
   dir.write('gw.yaml', FIRST)
   expect((await gwProcess(['apply', '--yes', '--skip-probe'], world)).exit).toBe(0)
   await write(dir.at('data/gw.db'), billed({ id: 'old' }))

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { OPERATION_IDS, type OperationId } from '../../src/schema/api/operations.ts'
 import { probeEndpoints } from '../../src/server/endpoint-probe.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
+import { isPostgresUrl } from '../../src/store/url.ts'
 import { type ControlScene, controlScene, type LoggedIn, type Sent } from '../admin/scene.ts'
 import { rejected } from '../store/ledger/rows.ts'
 import { json } from '../support/answers.ts'
@@ -246,7 +247,7 @@ const PAIRS: readonly Pair[] = [
     words: 'nodes revoke gpu-7',
     id: 'revoke_node',
     sent: GPU,
-    undo: ({ storePath }) => joinedNode(storePath, 'gpu-7'),
+    undo: ({ storeAt }) => joinedNode(storeAt, 'gpu-7'),
   },
   { words: 'nodes tokens', id: 'list_join_tokens' },
   {
@@ -339,7 +340,7 @@ beforeAll(async () => {
   })
   await scene.addUser('ada', 'admin')
   await scene.addUser('bob', 'admin')
-  await joinedNode(scene.storePath, 'gpu-7')
+  await joinedNode(scene.storeAt, 'gpu-7')
   as = await scene.logIn('ada')
   for (const [name, more] of [
     ['up', {}],
@@ -362,8 +363,8 @@ beforeAll(async () => {
   await scene.call('create_key', { as, body: { name: 'spare', kind: 'platform' } })
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '9.5', reference: 'first' } })
   await scene.call('credit_wallet', { as, ...ACME, body: { amount: '1', reference: 'second', note: 'n' } })
-  await write(scene.storePath, billed({ id: 'req_1', tenant: 'acme' }))
-  await writeRejected(scene.storePath, [rejected('req_2', { tenant: 'acme', key: 'acme/k' })])
+  await write(scene.storeAt, billed({ id: 'req_1', tenant: 'acme' }))
+  await writeRejected(scene.storeAt, [rejected('req_2', { tenant: 'acme', key: 'acme/k' })])
   return async () => {
     for (const end of ends) await end()
   }
@@ -371,15 +372,13 @@ beforeAll(async () => {
 
 async function printed({ words, stdin }: Pick<Pair, 'words' | 'stdin'>): Promise<string> {
   const line = typeof words === 'string' ? words : await words(scene)
-  const { exit, stdout, stderr } = await gw(
-    [...line.split(' '), '--format', 'json', '--store', `sqlite:${scene.storePath}`],
-    {
-      cwd: '/',
-      clock: scene.clock,
-      environment: { USER: 'ada' },
-      ...(stdin !== undefined && { stdin }),
-    },
-  )
+  const store = isPostgresUrl(scene.storeAt) ? scene.storeAt : `sqlite:${scene.storeAt}`
+  const { exit, stdout, stderr } = await gw([...line.split(' '), '--format', 'json', '--store', store], {
+    cwd: '/',
+    clock: scene.clock,
+    environment: { USER: 'ada' },
+    ...(stdin !== undefined && { stdin }),
+  })
   expect(exit, stderr).toBe(0)
   return stdout
 }

@@ -7,6 +7,7 @@ import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
 import { parsePostgresUrl } from '../../src/store/postgres/address.ts'
 import { LaneConnection } from '../../src/store/postgres/ledger/lane-connection.ts'
 import { insertRejected as insertRejectedIn } from '../../src/store/postgres/ledger/queries.ts'
+import { isPostgresUrl } from '../../src/store/url.ts'
 import { databaseOf } from '../support/postgres.ts'
 import { postgresWriter } from '../support/postgres-writer.ts'
 import { TEST_ENGINE } from '../support/test-engine.ts'
@@ -33,20 +34,26 @@ export interface Call {
 
 /**
  * Writes into a store what a gateway would: rows of the ledger, with every sum beside them, and of the call log.
- * @param path of the file in its folder, also if a database stands for it.
+ * @param at the URL of a database, or the path of the file in its folder, also if a database stands for it
  */
-export async function write(path: string, rows: readonly Row[]): Promise<void> {
-  if (TEST_ENGINE === 'postgres') {
-    await writePostgres(await databaseOf(dirname(dirname(path))), rows)
+export async function write(at: string, rows: readonly Row[]): Promise<void> {
+  const url = await databaseAt(at)
+  if (url !== undefined) {
+    await writePostgres(url, rows)
     return
   }
-  const raw = new Database(path, { fileMustExist: true })
+  const raw = new Database(at, { fileMustExist: true })
   try {
     const faults = new LedgerRows(raw).write(rows)
     if (faults.size > 0) throw new Error(`left out: ${JSON.stringify([...faults])}`)
   } finally {
     raw.close()
   }
+}
+
+async function databaseAt(at: string): Promise<string | undefined> {
+  if (isPostgresUrl(at)) return at
+  return TEST_ENGINE === 'postgres' ? databaseOf(dirname(dirname(at))) : undefined
 }
 
 async function writePostgres(url: string, rows: readonly Row[]): Promise<void> {
@@ -61,14 +68,15 @@ async function writePostgres(url: string, rows: readonly Row[]): Promise<void> {
 }
 
 /** Writes what a gateway keeps of rejected calls. */
-export async function writeRejected(path: string, calls: readonly RejectedCall[]): Promise<void> {
-  if (TEST_ENGINE === 'postgres') {
-    const db = new LaneConnection(parsePostgresUrl(await databaseOf(dirname(dirname(path))), 'test'))
+export async function writeRejected(at: string, calls: readonly RejectedCall[]): Promise<void> {
+  const url = await databaseAt(at)
+  if (url !== undefined) {
+    const db = new LaneConnection(parsePostgresUrl(url, 'test'))
     await insertRejectedIn(db, calls)
     await db.close()
     return
   }
-  const raw = new Database(path, { fileMustExist: true })
+  const raw = new Database(at, { fileMustExist: true })
   try {
     insertRejected(raw, calls)
   } finally {
