@@ -23,6 +23,8 @@ export interface EventPorts {
 const CHECK_MS = 1_000
 /** Live statistics and new calls in every second check. */
 const STATS_EVERY = 2
+/** A session ends by an operation, which leaves a line in the audit, or with time, which is looked at in such checks. */
+const SESSION_EVERY = 10
 /** More changes at once are one event without them. */
 const MAX_CHANGES = 50
 /** A log-in changes nothing that others see. */
@@ -92,8 +94,10 @@ export async function* watchEvents(
       newestOwn = seen
     }
     await pause(clock, CHECK_MS, ending)
-    if (ending.aborted || !(await isLive())) return
+    if (ending.aborted) return
     const now = await position.latest()
+    const mayHaveEnded = now.lastLine !== before.lastLine || check % SESSION_EVERY === 0
+    if (mayHaveEnded && !(await isLive())) return
     const lines = now.lastLine > before.lastLine ? await linesAfter(store, before.lastLine) : []
     const hasChanged =
       lines.length > 0 || now.revision !== before.revision || now.keyVersion !== before.keyVersion

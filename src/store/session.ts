@@ -1,6 +1,10 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, SqliteDatabase, SqliteStatement } from 'kysely'
 import { BUSY_MS, type OpenDatabase, openDatabase, type StoreMode, whileBusy } from './database.ts'
 import type { Tables } from './tables.ts'
+
+const MAX_KEPT = 200
+/** Of the text: a change of many rows is not repeated. */
+const MAX_KEPT_LENGTH = 4_000
 
 /** One open connection: bare, for fast reads and the start, and with Kysely on top. */
 export interface Session extends OpenDatabase {
@@ -94,5 +98,25 @@ async function inTransaction<T>({ raw }: Session, begin: () => unknown, work: ()
 
 async function makeKysely({ raw }: OpenDatabase): Promise<Kysely<Tables>> {
   const { Kysely, SqliteDialect } = await import('kysely')
-  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: raw }) })
+  return new Kysely<Tables>({ dialect: new SqliteDialect({ database: keepingStatements(raw) }) })
+}
+
+/** SQLite takes longer to compile most statements than to run them: those that ran last are kept. */
+function keepingStatements(raw: OpenDatabase['raw']): SqliteDatabase {
+  const kept = new Map<string, SqliteStatement>()
+  return {
+    prepare(sql) {
+      const statement = kept.get(sql) ?? raw.prepare(sql)
+      if (sql.length > MAX_KEPT_LENGTH) return statement
+      // The oldest is the first.
+      kept.delete(sql)
+      kept.set(sql, statement)
+      for (const [oldest] of kept) {
+        if (kept.size <= MAX_KEPT) break
+        kept.delete(oldest)
+      }
+      return statement
+    },
+    close: () => raw.close(),
+  }
 }

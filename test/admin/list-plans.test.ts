@@ -1,8 +1,9 @@
 import Database from 'better-sqlite3'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OperationId } from '../../src/schema/api/operations.ts'
 import { endpoint, key, put } from '../store/samples.ts'
 import { joinedNode } from '../support/joined-node.ts'
+import { statementsOf } from '../support/statements.ts'
 import { type ControlScene, controlScene, type LoggedIn } from './scene.ts'
 
 /** Each list of the console, with each of its filters that the store knows. */
@@ -82,13 +83,12 @@ afterAll(async () => {
   for (const end of ends) await end()
 })
 
-/** The steps of each statement that an operation prepares, by SQLite's planner. */
+/** The steps of each statement of an operation, by SQLite's planner. */
 async function stepsOf(id: OperationId, query: Readonly<Record<string, string>> = {}): Promise<string[]> {
-  const prepare = vi.spyOn(Database.prototype, 'prepare')
-  const { status, body } = await scene.call(id, { query, as: admin })
-  const statements = [...new Set(prepare.mock.calls.map(([text]) => text))]
-  prepare.mockRestore()
-  expect(status, JSON.stringify(body)).toBe(200)
+  const statements = await statementsOf(async () => {
+    const { status, body } = await scene.call(id, { query, as: admin })
+    expect(status, JSON.stringify(body)).toBe(200)
+  })
   const raw = new Database(scene.storePath, { readonly: true })
   const steps = statements
     .filter(text => /^\s*(select|with)/i.test(text))

@@ -1,16 +1,15 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { changeManually, createManually, deleteManually } from '../../src/services/changes/manual-changes.ts'
 import { wouldServe } from '../../src/services/serve-check.ts'
 import { openStore } from '../../src/store/open.ts'
+import { statementsOf } from '../support/statements.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
 import { canonical, endpoint, key, put } from './samples.ts'
 
 const HAND = { origin: 'rest', author: 'admin', check: wouldServe(new AbortController().signal) } as const
-
-afterEach(() => void vi.restoreAllMocks())
 
 /** A store with a tenant, an endpoint and keys of a file. */
 async function setUp(keys: number) {
@@ -45,12 +44,9 @@ function made(number: number) {
   return { kind: 'key', name: `key-${number}`, spec } as const
 }
 
-/** What SQLite does for each statement that `work` prepares: the steps of its plan. */
+/** What SQLite does for each statement of `work`: the steps of its plan. */
 async function plansOf(raw: Database.Database, work: () => Promise<unknown>): Promise<string[]> {
-  const prepare = vi.spyOn(Database.prototype, 'prepare')
-  await work()
-  const statements = [...new Set(prepare.mock.calls.map(([text]) => text))]
-  prepare.mockRestore()
+  const statements = await statementsOf(work)
   return statements.flatMap(text => {
     if (!/^\s*(select|insert|update|delete|with)/i.test(text)) return []
     const steps = raw.prepare(`explain query plan ${text}`)
