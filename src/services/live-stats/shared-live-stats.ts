@@ -3,8 +3,8 @@ import type { AppPorts } from '../context.ts'
 import { LiveStatsMonitor } from './monitor.ts'
 import { type LiveStatsShown, liveStatsToJson } from './to-json.ts'
 
-/** How long readers share a sample. */
-const SHARED_MS = 1_500
+/** How long readers share a sample: each asks once in two seconds. */
+const SHARED_MS = 1_900
 /** Rates since an older sample say nothing about the present. */
 const STALE_MS = 10_000
 /** A store may have thousands of keys. */
