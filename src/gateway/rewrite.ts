@@ -71,7 +71,6 @@ export function upstreamRequest(
     body: upload ? () => upload.read(edits) : splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     mayBeOpaque: path.mayBeOpaque === true,
-    isLong: call.stream,
   }
 }
 

@@ -346,7 +346,7 @@ function free(piece: Buffer): void {
 
 /**
  * The bytes of a body with `edits`, which are sorted and do not overlap, applied. A piece of 64 KiB is valid until the next
- * one is asked for. undici asks when the socket has taken all bytes, because a piece of this size fills the socket's buffer
+ * one is asked for. The connection asks when the socket has taken all bytes, because a piece of this size fills the socket's buffer
  * (`highWaterMark`); new memory for each piece would add up to some 80 MB that wait for the garbage collector.
  *
  * @throws {GwError} see `Spool.read`.

@@ -171,7 +171,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     // Only upstream answers are left that are read on for clients that have left.
     inFlightRequests.interrupt()
     await inFlightRequests.idle()
-    await upstreams.close()
+    upstreams.close()
     await nodes?.close()
     measured?.close()
     const [lost] = await Promise.all([ledgerRuntime?.close(), reloaderStopped])

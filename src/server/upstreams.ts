@@ -30,7 +30,7 @@ export class Upstreams {
   constructor({ clock, random, log, probe, nodes = NO_NODES }: UpstreamsPorts) {
     this.health = new HealthRegistry(clock)
     this.#healthChecker = new HealthChecker({ health: this.health, probe, clock, random, log })
-    this.relay = { pools: new Pools(nodes), deadlines: new Deadlines(clock), clock }
+    this.relay = { pools: new Pools(clock, nodes), deadlines: new Deadlines(clock), clock }
     this.routing = {
       health: this.health,
       budget: new RetryBudget(clock),
@@ -57,9 +57,9 @@ export class Upstreams {
   }
 
   /** Ends every probe and closes every connection. */
-  async close(): Promise<void> {
+  close(): void {
     this.#healthChecker.stop()
     this.relay.deadlines.stop()
-    await this.relay.pools.destroy()
+    this.relay.pools.destroy()
   }
 }

@@ -1,16 +1,18 @@
 import { MAX_RETRY_AFTER_MS } from '../base/catalogue/retry-after.ts'
 import { GwError, type GwErrorOptions, type WireCode } from '../base/catalogue/wire.ts'
 import { type Coding, decodedAtOnce } from './coding.ts'
+import { ConnectionClosed } from './connection.ts'
 import { headerValue } from './headers.ts'
 import { ProxyError } from './proxy.ts'
 import { isUnpaid, readMessage } from './read-answer.ts'
+import { InvalidResponse } from './response-parser.ts'
 import type { Head } from './types.ts'
 
 const DEFAULT_RETRY_AFTER_MS = 1_000
 /** Limit of a decoded error message. */
 const MAX_MESSAGE_BYTES = 1_048_576
 
-/** Errors of undici and of the system that mean "too slow" rather than "broken". */
+/** Errors of connecting that mean "too slow" rather than "broken". */
 const TIMEOUT_CODES = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 
 /** A failed request to one endpoint: the error for the client, and the consequences for routing. */
@@ -59,7 +61,7 @@ interface FailureOptions extends GwErrorOptions {
 export function fromTransport(error: unknown, endpoint: string, wasSent: boolean): GwError {
   if (error instanceof GwError) return error
   const code = errorCode(error)
-  const reason = `${endpoint}: ${error instanceof ProxyError ? error.message : (code ?? String(error))}`
+  const reason = `${endpoint}: ${hasReason(error) ? error.message : (code ?? String(error))}`
   const tooSlow = code !== undefined && TIMEOUT_CODES.has(code)
   if (tooSlow)
     return new UpstreamFailure('upstream_timeout', undefined, {
@@ -76,9 +78,13 @@ export function fromTransport(error: unknown, endpoint: string, wasSent: boolean
   })
 }
 
+/** Its message says what happened, in words of the gateway. */
+function hasReason(error: unknown): error is Error {
+  return error instanceof ProxyError || error instanceof ConnectionClosed || error instanceof InvalidResponse
+}
+
 function transportMessage(error: unknown, wasSent: boolean): string {
-  const isUnparsed = error instanceof Error && error.name === 'HTTPParserError'
-  if (isUnparsed) return 'The answer of the model server is not valid HTTP.'
+  if (error instanceof InvalidResponse) return 'The answer of the model server is not valid HTTP.'
   return wasSent ? 'The connection to the model server broke off.' : 'The model server could not be reached.'
 }
 

@@ -1,18 +1,15 @@
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/indexed-set.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
 import { type Coding, codingOf } from './coding.ts'
-import type { ChunkSink } from './connection-reader.ts'
+import { ConnectionClosed, type ResponseHandler, type UpstreamConnection } from './connection.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
-import { isPlainlyChunked, requestHeaders } from './headers.ts'
-import type { ClientPool, PooledClient, Pools } from './pools.ts'
+import { requestHead } from './headers.ts'
+import type { ClientPool, Pools } from './pools.ts'
+import { asError } from './proxy.ts'
 import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
-
-/** Up to this size a body is joined into one write; a larger one is sent in its pieces, uncopied. */
-const JOIN_BYTES = 65_536
 
 /** Beyond these limits a rejected answer's connection is closed instead of reused. */
 const MAX_DISCARDED_BYTES = 65_536
@@ -25,8 +22,8 @@ interface Undecided {
   lengthBytes: number
 }
 
-/** Error codes of a connection that the other side closed, perhaps while a request was being sent. */
-const CLOSED_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])
+/** Error codes of the system for a connection that the other side closed, perhaps while a request was being sent. */
+const CLOSED_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
 export interface RelayPorts {
   readonly pools: Pools
@@ -37,19 +34,17 @@ export interface RelayPorts {
 /**
  * One request to one upstream, from its first byte to its last.
  *
- *     take a client ──▶ dispatch ──▶ head ──▶ pieces ──▶ end
- *           ▲               │  │                │
- *           └─ closed, no ──┘  │                └─ broke, idle, total ──▶ onBreak
- *              byte yet: once, │
- *              on a fresh one  └─ rejection, first_byte, total ──▶ onNoAnswer
+ *     take a connection ──▶ dispatch ──▶ head ──▶ data ──▶ end
+ *             ▲                 │  │                │
+ *             └─ closed, no ────┘  │                └─ broke, idle, total ──▶ onBreak
+ *                byte yet: once,   │
+ *                on a fresh one    └─ rejection, first_byte, total ──▶ onNoAnswer
  *
  * The handler gets the head synchronously, before a byte of the body is read: to buffer the body until later would cost
  * more than processing the head. The exchange ends exactly once (answer, failure, deadline, {@link abort}), and releases
  * everything then.
- *
- * The head is built from the raw headers: undici's parsed ones keep neither order nor case.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, ChunkSink {
+export class Exchange implements ResponseHandler, Timed, Answered {
   place = ABSENT
   readonly #upstream: Upstream
   /** Released at the answer, which may take hours: there are no retries from then on. */
@@ -60,12 +55,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
   readonly #idleMs: number
   /** Deadline of the first byte until the head arrives, then of the next byte. */
   #byteDueMs: number
-  #pooled: PooledClient
+  #connection: UpstreamConnection
   readonly #mayBeOpaque: boolean
   /** Set until it is notified. */
   #handler: AnswerHandler | undefined
-  /** undici's controller, from when the request is written. */
-  #controller: Dispatcher.DispatchController | undefined
+  #isDispatched = false
   #sink: BodySink | undefined
   #undecided: Undecided | undefined
   /** Remaining bytes of a rejected answer to read. */
@@ -79,8 +73,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
   #paused = false
   /** A piece has arrived since the last deadline check. */
   #moved = false
-  /** Abort reason, while undici has not processed the abort. */
-  #aborted: Error | undefined
   #ended = false
 
   /** @param startedMs Monotonic time of the first dispatch of the client's request, where the `total` deadline starts. */
@@ -96,45 +88,35 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
     this.#byteDueMs = ports.clock.monotonicMs() + upstream.firstByteMs
     this.#handler = handler
     ports.deadlines.watch(this)
-    this.#pooled = this.#pool.take()
+    this.#connection = this.#pool.take()
     this.#dispatch(request)
   }
 
   #dispatch(request: UpstreamRequest): void {
-    const { upstream, method, lengthBytes, pathAndQuery, headers } = request
-    const { pathPrefix, proxyHeaders } = this.#pool
-    const lines = requestHeaders(headers, upstream.headers, lengthBytes)
-    for (const text of proxyHeaders) lines.push(text)
-    this.#pooled.client.dispatch(
-      {
-        method,
-        path: pathPrefix + upstream.basePath + pathAndQuery,
-        headers: lines,
-        body: sendable(request) as Buffer,
-      },
-      this,
-    )
+    const { body, lengthBytes } = request
+    let head: string
+    try {
+      head = requestHead(request, this.#pool)
+    } catch (error) {
+      return queueMicrotask(() => this.onFailed(asError(error)))
+    }
+    this.#connection.send({ head, body, lengthBytes }, this)
   }
 
   /** Sending of the request has begun. */
   get dispatched(): boolean {
-    return this.#controller !== undefined
+    return this.#isDispatched
   }
 
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
     this.#moved = true
-    this.#controller?.resume()
-    this.#pooled.reader?.resume()
+    this.#connection.resume()
   }
 
   abort(reason: Error): void {
-    if (this.#ended || this.#aborted) return
-    this.#aborted = reason
-    // Not connected yet: does not wait for the connection.
-    if (!this.#controller) return this.#end(reason)
-    this.#controller.abort(reason)
+    this.#end(reason)
   }
 
   check(nowMs: number): void {
@@ -148,25 +130,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
       this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name, this.dispatched))
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#aborted) controller.abort(this.#aborted)
+  onDispatched(): void {
+    this.#isDispatched = true
   }
 
-  onRequestSent(): void {
+  onSent(): void {
     this.#sent = true
     this.#release()
   }
 
-  onResponseStarted(): void {
+  onAnswering(): void {
     this.#began = true
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return
+  onHead(status: number, headers: readonly string[]): void {
     this.#hasHead = true
     this.#moved = true
-    const head = { status, headers: (controller.rawHeaders as Buffer[]).map(latin1) }
+    const head = { status, headers }
     if (!PERHAPS_UNPAID.has(status)) return this.#decide(head)
     this.#undecided = { head, pieces: [], lengthBytes: 0 }
     if (status !== 400) this.#hurry()
@@ -187,8 +167,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
     this.#handler = undefined
     try {
       this.#sink = handler && this.#deliver(handler, head, coding)
-      if (this.#sink?.onRead && this.#pooled.reader && isPlainlyChunked(head.headers))
-        this.#pooled.reader.sink = this
     } catch (error) {
       this.abort(new Error('the handler of the answer failed', { cause: error }))
       handler?.onNoAnswer(error)
@@ -211,26 +189,26 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
     return goesOn
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    this.#moved = true
-    const undecided = this.#undecided
-    if (undecided) {
-      undecided.pieces.push(piece)
-      undecided.lengthBytes += piece.length
-      if (undecided.lengthBytes < MAX_DISCARDED_BYTES || this.#decideByBody(undecided)) return
-    } else if (this.#pass(piece)) return
-    this.#paused = true
-    controller.pause()
-  }
-
-  onChunks(bytes: Buffer): boolean {
+  onData(bytes: Buffer): boolean {
     this.#moved = true
     try {
-      this.#paused = this.#sink?.onRead?.(bytes) === false
+      this.#paused = !this.#take(bytes)
     } catch (error) {
       this.abort(new Error('the sink of the answer failed', { cause: error }))
     }
     return !this.#paused
+  }
+
+  /** @param bytes Valid during the call only. @returns false to pause the upstream. */
+  #take(bytes: Buffer): boolean {
+    const undecided = this.#undecided
+    if (undecided) {
+      undecided.pieces.push(Buffer.from(bytes))
+      undecided.lengthBytes += bytes.length
+      return undecided.lengthBytes < MAX_DISCARDED_BYTES || this.#decideByBody(undecided)
+    }
+    if (this.#sink?.onRead) return this.#sink.onRead(bytes)
+    return this.#pass(this.#sink ? Buffer.from(bytes) : bytes)
   }
 
   /** @returns false to pause the upstream. */
@@ -241,22 +219,21 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
     return true
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     this.#end(undefined)
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#ended) return
-    if (!this.#aborted && this.#request && this.#wasStale(error)) {
-      this.#pool.drop(this.#pooled)
-      this.#pooled = this.#pool.fresh()
-      this.#controller = undefined
+  onFailed(error: Error): void {
+    if (this.#request && this.#wasStale(error)) {
+      this.#pool.drop(this.#connection)
+      this.#connection = this.#pool.fresh()
+      this.#isDispatched = false
       return this.#dispatch(this.#request)
     }
-    this.#end(this.#aborted ?? fromTransport(error, this.#upstream.name, this.dispatched))
+    this.#end(fromTransport(error, this.#upstream.name, this.dispatched))
   }
 
-  /** Empties the request body: undici would keep it until the answer ends. */
+  /** Empties the request body, which would be kept until the answer ends. */
   #release(): void {
     if (!this.#hasHead || !this.#sent || !this.#request) return
     if (Array.isArray(this.#request.body)) this.#request.body.length = 0
@@ -274,53 +251,30 @@ export class Exchange implements Dispatcher.DispatchHandler, Timed, Answered, Ch
    * the request is sent again, on a new connection.
    */
   #wasStale(error: Error): boolean {
-    const isClosed = 'code' in error && typeof error.code === 'string' && CLOSED_CODES.has(error.code)
-    return isClosed && this.#pooled.reused && !this.#began
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+    const isClosed = error instanceof ConnectionClosed || CLOSED_CODES.has(code)
+    return isClosed && this.#connection.reused && !this.#began
   }
 
   #end(error: Error | undefined): void {
     if (this.#ended) return
-    const undecided = this.#undecided
-    // An abort reason takes precedence, except for a deadline.
-    if (undecided && (!this.#aborted || error instanceof UpstreamFailure)) this.#decideByBody(undecided)
     this.#ended = true
+    const undecided = this.#undecided
+    // A reason to abort takes precedence, except for a deadline.
+    if (undecided && (!error || error instanceof UpstreamFailure)) this.#decideByBody(undecided)
     this.#ports.deadlines.unwatch(this)
-    if (this.#pooled.reader) this.#pooled.reader.sink = undefined
-    if (error) this.#pool.drop(this.#pooled)
-    else this.#pool.release(this.#pooled)
+    if (error) this.#pool.drop(this.#connection)
+    else this.#pool.release(this.#connection)
     if (this.#handler)
       this.#notifyFailure(error ?? fromTransport(new Error('no head'), this.#upstream.name, true))
     else if (error) this.#sink?.onBreak(error)
     else this.#sink?.onEnd()
   }
 
-  /** Deferred: the caller may be the constructor or undici, and must return first. */
+  /** Deferred: the caller may be the constructor or the connection, and must return first. */
   #notifyFailure(error: Error): void {
     const handler = this.#handler
     this.#handler = undefined
     if (handler) queueMicrotask(() => handler.onNoAnswer(error))
   }
-}
-
-/**
- * The body for undici: one buffer, which is cheapest, or a list. undici retains the body until the answer ends, including
- * the slab of a small buffer; a list can be emptied before.
- */
-function sendable({
-  body,
-  lengthBytes,
-  isLong,
-}: UpstreamRequest): Buffer | readonly Buffer[] | AsyncIterable<Buffer> {
-  if (!Array.isArray(body)) return body()
-  if (lengthBytes > JOIN_BYTES) return body
-  const [only] = body
-  const joined = body.length === 1 && only ? only : Buffer.concat(body)
-  if (!isLong) return joined
-  body.splice(0, body.length, joined)
-  return body
-}
-
-/** Header values are octets: latin1 preserves each of them. */
-function latin1(value: Buffer | string): string {
-  return typeof value === 'string' ? value : value.toString('latin1')
 }

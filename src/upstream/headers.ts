@@ -1,3 +1,6 @@
+import type { ClientPool } from './pools.ts'
+import type { UpstreamRequest } from './types.ts'
+
 /**
  * Selects the headers to forward, in both directions (spec/wire.md §5). Headers are flat arrays in which names and values
  * alternate: order, case and repeated lines are preserved.
@@ -68,11 +71,11 @@ const VERDICTS: ReadonlyMap<string, Verdict> = new Map(
   USUAL.flatMap(name => [name, capitalised(name)]).map(name => [name, judge(name)]),
 )
 
-/** The forwarded headers of the client, followed by those of the endpoint. */
+/** The forwarded headers of the client, followed by those of the endpoint. @param lengthBytes Absent: there is no body. */
 export function requestHeaders(
   incoming: readonly string[],
   endpointHeaders: readonly string[],
-  lengthBytes: number,
+  lengthBytes: number | undefined,
 ): string[] {
   const named = connectionNames(incoming)
   const lines: string[] = []
@@ -82,9 +85,38 @@ export function requestHeaders(
     if (!isForwardedUp || named?.has(lower) || hasHeader(endpointHeaders, lower)) continue
     lines.push(name, incoming[index + 1] as string)
   }
-  lines.push('accept-encoding', 'identity', 'content-length', String(lengthBytes))
+  lines.push('accept-encoding', 'identity')
+  if (lengthBytes !== undefined) lines.push('content-length', String(lengthBytes))
   for (const text of endpointHeaders) lines.push(text)
   return lines
+}
+
+/** A request line and header lines that cannot be taken for more than one request. */
+const VALID_HEAD =
+  /^[A-Z]+ [\x21-\x7e\x80-\xff]+ HTTP\/1\.1\r\n(?:[!#$%&'*+.^`|~\w-]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/
+
+/**
+ * The head of a request as it is sent: the forwarded headers, followed by those of the endpoint and of a proxy.
+ *
+ * @throws {Error} if a value has a line end, or a character that is no octet.
+ */
+export function requestHead(
+  { upstream, method, pathAndQuery, headers, lengthBytes }: UpstreamRequest,
+  { host, pathPrefix, proxyHeaders }: Pick<ClientPool, 'host' | 'pathPrefix' | 'proxyHeaders'>,
+): string {
+  const path = pathPrefix + upstream.basePath + pathAndQuery
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  const lines = requestHeaders(
+    headers,
+    upstream.headers,
+    method === 'POST' || lengthBytes > 0 ? lengthBytes : undefined,
+  )
+  for (let index = 0; index < lines.length; index += 2) head += `${lines[index]}: ${lines[index + 1]}\r\n`
+  for (let index = 0; index < proxyHeaders.length; index += 2)
+    head += `${proxyHeaders[index]}: ${proxyHeaders[index + 1]}\r\n`
+  head += '\r\n'
+  if (!VALID_HEAD.test(head)) throw new Error('a header of the request has a character that cannot be sent')
+  return head
 }
 
 /** The forwarded headers of the upstream; the caller appends those of the gateway. */
@@ -106,19 +138,6 @@ export function headerValue(lines: readonly string[], name: string): string | un
     if (isNamed(lines[index] as string, name)) return lines[index + 1]
   }
   return undefined
-}
-
-/** The body has the one transfer coding `chunked`, and no other length. */
-export function isPlainlyChunked(lines: readonly string[]): boolean {
-  let isChunked = false
-  for (let index = 0; index < lines.length; index += 2) {
-    const name = lines[index] as string
-    if (isNamed(name, 'content-length')) return false
-    if (!isNamed(name, 'transfer-encoding')) continue
-    if (isChunked || (lines[index + 1] as string).trim().toLowerCase() !== 'chunked') return false
-    isChunked = true
-  }
-  return isChunked
 }
 
 function judge(name: string): Verdict {

@@ -130,7 +130,7 @@ function onNode(endpoint: EndpointEntry, node: string): EndpointEntry {
   return Object.freeze({ ...endpoint, node })
 }
 
-/** The `connect` of a client whose connections are streams to an engine. */
+/** A connector whose connections are streams to an engine. */
 export function nodeConnector(
   nodes: NodeDirectory,
   node: string | undefined,
@@ -138,7 +138,7 @@ export function nodeConnector(
   onread: OnReadOpts | undefined,
 ): buildConnector.connector {
   return (_options, done) => {
-    // undici misses a connector that calls back before it returns.
+    // The exchange may still be under construction.
     queueMicrotask(() => {
       let stream: Duplex
       try {
@@ -147,7 +147,7 @@ export function nodeConnector(
       } catch (error) {
         return done(asError(error), null)
       }
-      // A stream has the part of a socket that undici uses.
+      // A stream has the part of a socket that a connection uses.
       done(null, stream as Socket)
     })
   }

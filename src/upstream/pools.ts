@@ -1,93 +1,70 @@
-import type { SocketConstructorOpts } from 'node:net'
-import type { Dispatcher } from 'undici'
-import { ABSENT, IndexedSet, type IndexedSetMember } from '../base/indexed-set.ts'
+import type { buildConnector as Build } from 'undici'
+import type { Clock, Timer } from '../base/clock.ts'
+import { IndexedSet } from '../base/indexed-set.ts'
 import { parseProxy } from '../base/proxies.ts'
-import { ConnectionReader } from './connection-reader.ts'
+import { type Connect, ConnectionClosed, UpstreamConnection } from './connection.ts'
 import { guardedLookup } from './lookup.ts'
 import { NO_NODES, type NodeDirectory, nodeConnector } from './nodes.ts'
 import { certificates, proxyConnector } from './proxy.ts'
 import type { Upstream } from './types.ts'
-import { buildConnector, Client, parseContinue, readerOf } from './undici.ts'
+import { buildConnector } from './undici.ts'
 
-/** undici's keep-alive default; a shorter time in the upstream's `keep-alive` header takes precedence. */
+/** How long an idle connection is kept if the upstream does not say how long it keeps it. */
 const KEEP_ALIVE_MS = 4_000
-
-/** A client with one connection, which serves one request at a time. */
-export interface PooledClient extends IndexedSetMember {
-  readonly client: Client
-  /** Its connection has served a request before. The other side may have closed it unnoticed. */
-  reused: boolean
-  /** In the list of idle clients. */
-  idle: boolean
-  /** Its connection closed while idle: `take` skips it. */
-  closed: boolean
-  /** Of its connection, unless that leads through a proxy. */
-  reader: ConnectionReader | undefined
-}
+const MAX_KEEP_ALIVE_MS = 600_000
+/** The upstream counts from when it sent its answer, and its clock may tick coarsely. */
+const KEEP_ALIVE_MARGIN_MS = 2_000
+/** Interval of the search for idle connections to close. */
+const SWEEP_MS = 1_000
 
 /**
  * The connections to one origin. The last one to become idle is taken first, so that few connections stay warm. Taking
- * one is O(1) even with ten thousand open streams (undici's `Pool` searches all of them for every request).
+ * one is O(1) even with ten thousand open streams.
  */
 export class ClientPool {
   /** The node of its engine. */
   readonly node: string | undefined
+  /** The value of the header `host`. */
+  readonly host: string
   /** Prefix of each path: a plain HTTP proxy requires the absolute form (RFC 9112 §3.2.2). */
   readonly pathPrefix: string = ''
   /** Headers for such a proxy; names and values alternate. */
   readonly proxyHeaders: readonly string[] = []
-  /** Shared: each client would parse a string again. */
-  readonly #origin: URL
-  readonly #options: Client.Options
-  readonly #isProxied: boolean
-  /** The newest last. */
-  #idle: PooledClient[] = []
-  #closedIdle = 0
-  readonly #taken = new IndexedSet<PooledClient>()
-  #retired = false
+  readonly #clock: Clock
+  readonly #connect: Connect
+  readonly #readsDirectly: boolean
+  /** The newest last; with some that were closed meanwhile. */
+  #idle: UpstreamConnection[] = []
+  /** Released in this turn of the event loop, and in the one before it. */
+  #resting: UpstreamConnection[] = []
+  #rested: UpstreamConnection[] = []
+  readonly #taken = new IndexedSet<UpstreamConnection>()
+  #awaitsTurn = false
+  #sweep: Timer | undefined
+  #isRetired = false
 
-  constructor(
-    {
-      origin,
-      connectMs,
-      proxy: proxyUrl,
-      tls,
-      node,
-      nodes: choice,
-    }: Pick<Upstream, 'origin' | 'connectMs' | 'proxy' | 'tls' | 'node' | 'nodes'>,
-    nodes: NodeDirectory = NO_NODES,
-  ) {
-    this.node = node
-    this.#origin = new URL(origin)
+  constructor(upstream: PoolOptions, clock: Clock, nodes: NodeDirectory = NO_NODES) {
+    const { origin, connectMs, proxy: proxyUrl, tls, node, nodes: choice } = upstream
+    const url = new URL(origin)
     const proxy = proxyUrl === undefined ? undefined : parseProxy(proxyUrl)
-    if (proxy && this.#origin.protocol === 'http:') {
+    this.node = node
+    this.host = url.host
+    this.#clock = clock
+    if (proxy && url.protocol === 'http:') {
       this.pathPrefix = origin
       const { authorization } = proxy
       if (authorization !== undefined) this.proxyHeaders = ['proxy-authorization', authorization]
     }
-    const reads: Pick<SocketConstructorOpts, 'onread'> = { onread: ConnectionReader.options() }
-    this.#isProxied = proxy !== undefined
-    const connectOf = () => {
-      if (choice) return nodeConnector(nodes, node, choice.engine, reads.onread)
-      return proxy
-        ? proxyConnector(this.#origin, proxy, connectMs, guardedLookup(), tls)
-        : buildConnector({
-            ...certificates(tls),
-            timeout: connectMs,
-            lookup: guardedLookup(),
-            allowH2: false,
-            ...reads,
-          })
-    }
-    this.#options = {
-      pipelining: 1,
-      // Shared by all clients, because it caches TLS sessions.
-      connect: connectOf(),
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // The exchange has its own deadlines after connecting.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    }
+    this.#readsDirectly = proxy === undefined
+    const onread = this.#readsDirectly ? UpstreamConnection.readOptions() : undefined
+    const secure = { ...certificates(tls), lookup: guardedLookup(), timeout: connectMs, allowH2: false }
+    // Shared by all connections, because it caches TLS sessions.
+    const connector = choice
+      ? nodeConnector(nodes, node, choice.engine, onread)
+      : proxy
+        ? proxyConnector(url, proxy, connectMs, guardedLookup(), tls)
+        : buildConnector({ ...secure, ...(onread && { onread }) })
+    this.#connect = done => connector(addressOf(url), done)
   }
 
   /** Number of requests in flight. */
@@ -95,89 +72,103 @@ export class ClientPool {
     return this.#taken.size
   }
 
-  /** The client that became idle last, or a new one. The caller must release or drop it. */
-  take(): PooledClient {
-    for (;;) {
-      const pooled = this.#idle.pop()
-      if (!pooled) return this.fresh()
-      if (pooled.closed) {
-        this.#closedIdle--
-        continue
-      }
-      pooled.idle = false
-      this.#taken.add(pooled)
-      return pooled
+  /** The connection that became idle last, or a new one. The caller must release or drop it. */
+  take(): UpstreamConnection {
+    const nowMs = this.#clock.monotonicMs()
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
+      if (this.#claim(idle, nowMs)) return idle
     }
+    // Its request waits until the next turn or the one after it.
+    const canServe = (each: UpstreamConnection) => each.isIdle && this.#claim(each, nowMs)
+    return this.#rested.find(canServe) ?? this.#resting.find(canServe) ?? this.fresh()
   }
 
-  /** A client without a connection yet. */
-  fresh(): PooledClient {
-    const client = new Client(this.#origin, this.#options)
-    const pooled: PooledClient = {
-      client,
-      reused: false,
-      idle: false,
-      closed: false,
-      reader: undefined,
-      place: ABSENT,
-    }
-    parseContinue(client)
-    if (!this.#isProxied) {
-      client.on('connect', () => {
-        pooled.reader = readerOf(client)
-      })
-    }
-    client.on('disconnect', () => this.#disconnected(pooled))
-    this.#taken.add(pooled)
-    return pooled
+  /** @returns false if it can serve nothing more. */
+  #claim(connection: UpstreamConnection, nowMs: number): boolean {
+    if (connection.expiresMs <= nowMs) connection.destroy()
+    if (connection.isClosed) return false
+    connection.isIdle = false
+    this.#taken.add(connection)
+    return true
   }
 
-  /** Returns a client whose answer is complete, for reuse. */
-  release(pooled: PooledClient): void {
-    if (!this.#taken.delete(pooled)) return
-    if (this.#retired) return destroy(pooled)
-    pooled.reused = true
-    pooled.idle = true
-    this.#idle.push(pooled)
+  /** A connection that is opened by its first request. */
+  fresh(): UpstreamConnection {
+    const connection = new UpstreamConnection(this.#connect, this.#readsDirectly)
+    this.#taken.add(connection)
+    return connection
   }
 
-  /** Destroys a client whose request failed or was aborted. */
-  drop(pooled: PooledClient): void {
-    if (this.#taken.delete(pooled)) destroy(pooled)
+  /** Returns a connection whose answer is complete, for reuse. */
+  release(connection: UpstreamConnection): void {
+    if (!this.#taken.delete(connection)) return
+    if (this.#isRetired || !connection.isReusable) return connection.destroy()
+    const { keepAliveMs } = connection
+    const keptMs =
+      keepAliveMs === undefined
+        ? KEEP_ALIVE_MS
+        : Math.min(keepAliveMs - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
+    if (keptMs <= 0) return connection.destroy()
+    connection.expiresMs = this.#clock.monotonicMs() + keptMs
+    connection.reused = true
+    connection.isIdle = true
+    connection.rest()
+    this.#resting.push(connection)
+    if (!this.#awaitsTurn) setImmediate(this.#nextTurn)
+    this.#awaitsTurn = true
+    this.#sweep ??= this.#clock.after(SWEEP_MS, this.#closeExpired)
   }
 
-  /** Closes idle clients now, the others when they are released. */
+  /** Closes a connection whose request failed or was aborted. */
+  drop(connection: UpstreamConnection): void {
+    if (this.#taken.delete(connection)) connection.destroy()
+  }
+
+  /** Closes idle connections now, the others when they are released. */
   retire(): void {
-    this.#retired = true
-    const idle = this.#idle
+    this.#isRetired = true
+    for (const connection of [...this.#idle, ...this.#rested, ...this.#resting]) {
+      if (connection.isIdle) connection.destroy()
+    }
     this.#idle = []
-    for (const pooled of idle) destroy(pooled)
+    this.#sweep?.cancel()
+    this.#sweep = undefined
   }
 
   /** Ends every connection now. */
-  async destroy(): Promise<void> {
+  destroy(): void {
     const taken = [...this.#taken]
     this.retire()
     this.#taken.clear()
-    await Promise.all(taken.map(({ client }) => client.destroy()))
+    for (const connection of taken) connection.fail(new ConnectionClosed('the gateway closed the connection'))
   }
 
-  #disconnected(pooled: PooledClient): void {
-    pooled.reused = false
-    pooled.reader = undefined
-    if (!pooled.idle || pooled.closed) return
-    pooled.closed = true
-    this.#closedIdle++
-    if (this.#closedIdle * 2 <= this.#idle.length) return
-    this.#idle = this.#idle.filter(({ closed }) => !closed)
-    this.#closedIdle = 0
+  /** What was released a whole turn ago has been read from since: the event loop has looked at all sockets. */
+  readonly #nextTurn = (): void => {
+    for (const connection of this.#rested) {
+      if (connection.isIdle && !connection.isClosed) this.#idle.push(connection)
+      connection.endRest()
+    }
+    this.#rested = this.#resting
+    this.#resting = []
+    this.#awaitsTurn = this.#rested.length > 0
+    if (this.#awaitsTurn) setImmediate(this.#nextTurn)
+  }
+
+  readonly #closeExpired = (): void => {
+    const nowMs = this.#clock.monotonicMs()
+    this.#idle = this.#idle.filter(connection => {
+      if (connection.expiresMs <= nowMs) connection.destroy()
+      return !connection.isClosed
+    })
+    this.#sweep = this.#idle.length > 0 ? this.#clock.after(SWEEP_MS, this.#closeExpired) : undefined
   }
 }
 
-/** undici always resolves this promise; there is no need to wait for the socket to close. */
-function destroy({ client }: PooledClient): void {
-  const dispatcher: Dispatcher = client
-  void dispatcher.destroy()
+type PoolOptions = Pick<Upstream, 'origin' | 'connectMs' | 'proxy' | 'tls' | 'node' | 'nodes'>
+
+function addressOf({ protocol, host, hostname, port }: URL): Build.Options {
+  return { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port }
 }
 
 /**
@@ -186,9 +177,11 @@ function destroy({ client }: PooledClient): void {
  */
 export class Pools {
   readonly #pools = new Map<string, ClientPool>()
+  readonly #clock: Clock
   readonly #nodes: NodeDirectory
 
-  constructor(nodes: NodeDirectory = NO_NODES) {
+  constructor(clock: Clock, nodes: NodeDirectory = NO_NODES) {
+    this.#clock = clock
     this.#nodes = nodes
   }
 
@@ -196,7 +189,7 @@ export class Pools {
     const key = poolKey(upstream)
     const known = this.#pools.get(key)
     if (known) return known
-    const pool = new ClientPool(upstream, this.#nodes)
+    const pool = new ClientPool(upstream, this.#clock, this.#nodes)
     this.#pools.set(key, pool)
     return pool
   }
@@ -225,10 +218,9 @@ export class Pools {
   }
 
   /** Ends every connection now. */
-  async destroy(): Promise<void> {
-    const pools = [...this.#pools.values()]
+  destroy(): void {
+    for (const pool of this.#pools.values()) pool.destroy()
     this.#pools.clear()
-    await Promise.all(pools.map(pool => pool.destroy()))
   }
 }
 

@@ -12,7 +12,7 @@ export class ProxyError extends Error {
   readonly code = 'EPROXY'
 }
 
-/** Has the code of undici's own connect timeout, so that it is classified as a timeout. */
+/** Has the code of the connect timeout of a direct connection, so that it is classified as a timeout. */
 class ProxyTimeout extends Error {
   override readonly name = 'ProxyTimeout'
   readonly code = 'UND_ERR_CONNECT_TIMEOUT'
@@ -93,7 +93,7 @@ export function authorityOf({ hostname, port, protocol }: URL): string {
 }
 
 /**
- * An undici connector through a proxy: for an https origin a tunnel with end-to-end TLS; for an http origin the
+ * A connector through a proxy: for an https origin a tunnel with end-to-end TLS; for an http origin the
  * connection to the proxy itself, whose requests need the absolute form.
  *
  * @param connectMs Timeout of the whole connection, including tunnel and TLS.

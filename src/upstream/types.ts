@@ -37,8 +37,6 @@ export interface UpstreamRequest {
   readonly lengthBytes: number
   /** Its answer may be neither JSON nor an event stream. */
   readonly mayBeOpaque: boolean
-  /** Its answer is a stream, which may take many minutes. */
-  readonly isLong: boolean
 }
 
 /** The head of an upstream's answer. */

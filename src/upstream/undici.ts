@@ -9,7 +9,6 @@
 import type { Socket } from 'node:net'
 import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
-import { ConnectionReader, type Parser as ReadParser } from './connection-reader.ts'
 
 export { default as request } from 'undici/lib/api/api-request.js'
 export { default as buildConnector } from 'undici/lib/core/connect.js'
@@ -19,7 +18,7 @@ export { Client }
 const { kParser, kSocket } = symbols
 
 /** The part of undici's parser that is used here. */
-interface Parser extends ReadParser {
+interface Parser {
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number
 }
 
@@ -42,21 +41,4 @@ function onConnect(_origin: URL, [client]: readonly unknown[]): void {
   if (!parser || !original) return
   parser.onHeadersComplete = (status, upgrade, keepAlive) =>
     original.call(parser, status === 100 ? PROCESSING : status, upgrade, keepAlive)
-}
-
-/** The reader of a connected client, whose socket has {@link ConnectionReader.options}. */
-export function readerOf(client: Client): ConnectionReader | undefined {
-  const socket = (client as Connected)[kSocket]
-  const parser = socket?.[kParser]
-  if (!socket || !isReadParser(parser)) return undefined
-  return new ConnectionReader(socket, parser)
-}
-
-/** Another parser gets its bytes from the stream of the socket. */
-function isReadParser(parser: Partial<Parser> | undefined): parser is Parser {
-  return (
-    typeof parser?.execute === 'function' &&
-    typeof parser.onBody === 'function' &&
-    typeof parser.paused === 'boolean'
-  )
 }

@@ -1,12 +1,13 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
 import { tlsMaterial } from '../../src/base/tls-material.ts'
 import { ClientPool } from '../../src/upstream/pools.ts'
-import { request as requestOn } from '../../src/upstream/undici.ts'
 import { gw } from '../cli/in-process.ts'
 import { certificate } from '../support/certificate.ts'
 import { forwardProxy } from '../support/forward-proxy.ts'
 import { secureUpstream } from '../support/secure-upstream.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { responseOn } from '../support/upstream-response.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
 
 const ANSWER = {
@@ -110,10 +111,13 @@ test('certificates that OpenSSL rejects are an error of the connection, through 
   const { cert } = certificate({ names: ['gw'], issuer: upstream.authority })
   const tls = tlsMaterial({ ca: undefined, cert, key: certificate({ names: ['other'] }).key })
   for (const address of [undefined, `http://127.0.0.1:${proxy.port}`]) {
-    const pool = new ClientPool({ origin: upstream.url, connectMs: 5_000, proxy: address, tls })
+    const pool = new ClientPool({ origin: upstream.url, connectMs: 5_000, proxy: address, tls }, systemClock)
     onTestFinished(() => pool.destroy())
-    const request = { path: '/', method: 'GET' } as const
-    await expect(requestOn.call(pool.take().client, request)).rejects.toThrow(/key values mismatch/)
+    expect(await responseOn(pool.take(), 'GET / HTTP/1.1\r\nhost: x\r\n\r\n')).toMatchObject({
+      error: expect.objectContaining({
+        message: expect.stringMatching(/key values mismatch/) as string,
+      }) as Error,
+    })
   }
 })
 

@@ -154,7 +154,7 @@ export async function testGateway(
   )
   whenOver(async () => {
     await listener.close(0)
-    await upstreams.close()
+    upstreams.close()
   })
   return {
     url: listener.url,
