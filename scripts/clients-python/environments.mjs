@@ -1,4 +1,4 @@
-/** Virtual environments with pinned Python clients. One that is complete is used again until its pins change. */
+/** Virtual environments with pinned Python packages. One that is complete is used again until its pins change. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -46,7 +46,9 @@ export async function environment(name) {
     requirements,
   ])
   if (installed.code !== 0) {
-    throw new Failure(`The Python clients cannot be installed; is PyPI out of reach?\n${installed.output}`)
+    throw new Failure(
+      `The packages of ${requirements} cannot be installed; is PyPI out of reach?\n${installed.output}`,
+    )
   }
   const checked = await run(python, [...pip, 'check'])
   if (checked.code !== 0) throw new Failure(`${requirements} does not fit together:\n${checked.output}`)

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gwProcess, startGw, startNode } from '../cli/process.ts'
 import { freePort } from '../support/free-port.ts'
-import { hasNamespaces, networkNamespace } from '../support/network-namespace.ts'
+import { hasNat, type NetworkNamespace, networkBehindNat } from '../support/network-namespace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import type { WhenOver } from '../support/when-over.ts'
 import { EXAMPLE_CONFIG } from '../support/whole-gateway.ts'
@@ -14,8 +15,8 @@ import { CALLS } from './calls.ts'
 import { type Door, GENERATIONS } from './door.ts'
 
 /**
- * A node as a process in a network of its own, from which only outgoing connections are possible: both SDKs, and bodies of 20 MB that
- * are the same as those of an endpoint that the gateway reaches itself. Skipped without network namespaces.
+ * A node as a process behind a router that translates its address and lets no connection in: both SDKs, and bodies of 20 MB that are
+ * the same as those of an endpoint that the gateway reaches itself. Skipped without network namespaces and `nft`.
  */
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 const BODY_BYTES = 20_000_000
@@ -38,8 +39,10 @@ createServer(async (req, res) => {
 }).listen(Number(process.argv[2]), '127.0.0.1')
 `
 
-describe.runIf(hasNamespaces)('a node in a network of its own', () => {
+describe.runIf(hasNat)('a node behind NAT', () => {
   let door: Omit<Door, 'sdks'>
+  let network: NetworkNamespace
+  let cwd: string
 
   /** Vitest takes no hooks from within a hook. */
   const endings: Parameters<WhenOver>[0][] = []
@@ -50,6 +53,7 @@ describe.runIf(hasNamespaces)('a node in a network of its own', () => {
 
   beforeAll(async () => {
     const dir = tempDir(whenOver)
+    cwd = dir.path
     const [port, nodePort, directPort] = [await freePort(), await freePort(), await freePort()]
     for (const name of readdirSync(EXAMPLE_CONFIG)) {
       const text = readFileSync(join(EXAMPLE_CONFIG, name), 'utf8')
@@ -71,7 +75,7 @@ publications:
 `,
     )
     dir.write('engine.mjs', ENGINE)
-    const network = networkNamespace(whenOver)
+    network = networkBehindNat(whenOver)
     const listen = `--listen 127.0.0.1:${port} --node-listen ${network.outsideAddress}:${nodePort}`
     const world = { cwd: dir.path, stdin: '' }
     const { child } = startGw(`serve -c config --gateway-only ${listen}`.split(' '), world)
@@ -111,6 +115,13 @@ publications:
       body: JSON.stringify({ stream, model, messages: [{ role: 'user', content }] }),
     })
 
+  test('the gateway sees the router, and nothing from outside reaches the machine', async () => {
+    const { stdout } = await gwProcess(['nodes', 'show', 'gpu-1', '--format', 'json'], { cwd })
+    expect(JSON.parse(stdout)).toMatchObject({ address: network.seenAddress })
+    for (const host of [network.address, network.seenAddress])
+      expect(await outcomeOfConnecting(host, 9101), host).toBe('no answer')
+  })
+
   for (const sdks of GENERATIONS)
     for (const call of CALLS)
       test(`${call.title}, with the SDKs of the ${sdks.generation}`, () => call.run({ ...door, sdks }))
@@ -137,3 +148,13 @@ publications:
     60_000,
   )
 })
+
+/** A packet that a router drops has no answer. */
+function outcomeOfConnecting(host: string, port: number): Promise<string> {
+  const socket = connect({ host, port })
+  return new Promise<string>(resolve => {
+    socket.setTimeout(1_000, () => resolve('no answer'))
+    socket.on('connect', () => resolve('connected'))
+    socket.on('error', ({ message }) => resolve(message))
+  }).finally(() => socket.destroy())
+}
