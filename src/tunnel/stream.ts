@@ -134,7 +134,10 @@ export class TunnelStream extends Duplex {
   receiveFin(): void {
     if (this.#isReceiveEnded) throw new ProtocolFault('FIN after FIN')
     this.#isReceiveEnded = true
-    if (this.#queue.length === 0) this.push(null)
+    if (this.#queue.length > 0) return
+    this.push(null)
+    // As in `net.Socket`: nothing else reads a stream whose bytes pass it by, and so finds its end.
+    if (this.#onread) this.read(0)
   }
 
   receiveReset(reason: ResetReason): void {

@@ -31,3 +31,12 @@ test('a node joins by a token, and serves calls that are answered and billed', a
   const bill = { label: 'qwen', requests: 1, amountNano: 5_000n }
   await expect.poll(() => usageOf(scene)).toMatchObject([bill])
 })
+
+test('an answer that ends with the connection of its engine comes whole', async () => {
+  const body = JSON.stringify(CHAT)
+  const vllm = await engine(() => ({ ...JSON_CHAT, body, framing: 'close' }))
+  const scene = await nodeScene()
+  await scene.node('gpu-1', vllm.port)
+  for (let index = 0; index < 3; index++)
+    expect(await (await scene.call()).json()).toMatchObject({ choices: CHAT.choices })
+})
