@@ -49,8 +49,8 @@ export function takeChunking(res: ServerResponse): boolean {
   return isChunked
 }
 
-/** Receives the bytes of a read. @param bytes Valid during the call only. */
-export type OnRead = (bytes: Buffer) => void
+/** Receives the first `length` bytes of a buffer. They are valid during the call only. */
+export type OnRead = (buffer: Buffer, length: number) => void
 
 interface Handle {
   readonly useUserBuffer?: (buffer: Uint8Array) => void
@@ -89,7 +89,7 @@ export class SharedReads {
     handle.useUserBuffer(buffer)
     Reflect.set(socket, this.#kBuffer, buffer)
     Reflect.set(socket, this.#kCallback, (length: number) => {
-      onRead(buffer.subarray(0, length))
+      onRead(buffer, length)
       return true
     })
     return true

@@ -86,11 +86,11 @@ export interface ConnectionOptions {
   readonly maxStreams?: number
   readonly maxUnreadBytes?: number
   /**
-   * Lets the carrier read past its stream: calls back with bytes that are valid during the call only.
+   * Lets the carrier read past its stream: calls back with a buffer whose first bytes are valid during the call only.
    *
    * @returns whether it does; bytes of the stream come first.
    */
-  readonly takeReads?: (carrier: Duplex, onRead: (bytes: Buffer) => void) => boolean
+  readonly takeReads?: (carrier: Duplex, onRead: (bytes: Buffer, length: number) => void) => boolean
 }
 
 /**
@@ -108,6 +108,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
   readonly #options: ConnectionOptions
   readonly #windowBytes: number
   readonly #maxStreams: number
+  readonly #maxUnreadBytes: number
   readonly #reader = new FrameReader(this)
   readonly #writer = new FrameWriter()
   readonly #streams = new Map<number, TunnelStream>()
@@ -138,6 +139,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     this.#options = options
     this.#windowBytes = options.windowBytes ?? WINDOW_BYTES
     this.#maxStreams = options.maxStreams ?? MAX_STREAMS
+    this.#maxUnreadBytes = options.maxUnreadBytes ?? MAX_UNREAD_BYTES
     carrier.on('error', error => this.#end('lost', error.message))
     // Sockets of an upgrade are half-open: nothing else notices that the other side has ended.
     carrier.on('end', () => this.#end('lost', 'the other side ended the connection'))
@@ -156,8 +158,8 @@ export class TunnelConnection implements FrameSink, StreamOwner {
       window: this.#windowBytes,
     })
     if (head && head.length > 0) carrier.unshift(head)
-    carrier.on('data', (bytes: Buffer) => this.#read(bytes))
-    options.takeReads?.(carrier, bytes => this.#read(bytes))
+    carrier.on('data', (bytes: Buffer) => this.#read(bytes, bytes.length))
+    options.takeReads?.(carrier, (bytes, length) => this.#read(bytes, length))
   }
 
   /** Streams at this time. */
@@ -231,7 +233,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     const stream = this.#streams.get(id)
     if (!stream) return this.#checkPast(id)
     stream.receive(piece)
-    if (this.#unread > (this.#options.maxUnreadBytes ?? MAX_UNREAD_BYTES)) this.#resetLargest()
+    if (this.#unread > this.#maxUnreadBytes) this.#resetLargest()
   }
 
   onFrame(type: number, id: number, payload: Buffer): void {
@@ -296,9 +298,9 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     return stream
   }
 
-  #read(bytes: Buffer): void {
+  #read(bytes: Buffer, length: number): void {
     try {
-      this.#reader.read(bytes)
+      this.#reader.read(bytes, length)
     } catch (error) {
       if (!(error instanceof ProtocolFault)) throw error
       this.#end('protocol', error.message)

@@ -123,7 +123,8 @@ export class TunnelStream extends Duplex {
     if (this.#isReceiveEnded) throw new ProtocolFault('DATA after FIN')
     this.#receivable -= piece.length
     if (this.#receivable < 0) throw new ProtocolFault('DATA beyond the credit')
-    if (this.#isWanted && this.#queue.length === 0) this.#pass(piece)
+    // The queue is empty if its reader takes bytes.
+    if (this.#isWanted) this.#pass(piece)
     else {
       this.#queue.add(piece)
       this.#owner.queued(piece.length)

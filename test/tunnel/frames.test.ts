@@ -20,7 +20,7 @@ function framesIn(bytes: Buffer, cuts: readonly number[] = []): readonly string[
   let from = 0
   try {
     for (const end of [...ends, bytes.length]) {
-      reader.read(bytes.subarray(from, end))
+      reader.read(bytes.subarray(from, end), end - from)
       from = end
     }
   } catch (error) {

@@ -87,7 +87,7 @@ class Peer implements FrameSink {
   }
 
   read(bytes: Buffer): void {
-    this.#reader.read(bytes)
+    this.#reader.read(bytes, bytes.length)
   }
 
   onData(): void {}

@@ -42,7 +42,8 @@ export function endOf(
     version: 'test',
     // As a gateway of its own does.
     ...(options.side === 'gateway' && {
-      takeReads: (socket: Duplex, onRead: (bytes: Buffer) => void) => reads.take(socket, onRead),
+      takeReads: (socket: Duplex, onRead: (bytes: Buffer, length: number) => void) =>
+        reads.take(socket, onRead),
     }),
     ...options,
     handler: {
