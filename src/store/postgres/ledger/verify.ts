@@ -203,6 +203,8 @@ export async function verifyPostgres(
   }
   findings.push(...(await checkDeadlines(raw, nowMs)))
   findings.push(...(await checkCharges(raw, count => onProgress?.(count, entries), signal)))
+  // Entries without a price have no charge to compare.
+  onProgress?.(entries, entries)
   return {
     entries: entries + archived.entries,
     archived: archived.carried,
