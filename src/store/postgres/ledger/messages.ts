@@ -1,4 +1,6 @@
 import type { Hold } from '../../../schema/ledger.ts'
+import { ByteReader } from '../../journal/bytes.ts'
+import { decodeRow } from '../../journal/row-codec.ts'
 import type { Answers, LedgerQuery, Row } from '../../ledger/messages.ts'
 import type { PostgresAddress } from '../address.ts'
 
@@ -20,8 +22,19 @@ export interface PostgresQuestion {
   readonly query: LedgerQuery
 }
 
-/** A message to the thread: rows and questions in the order of their calls. */
+/** A message to the thread. Objects cost three times as much to send as bytes. */
 export interface PostgresPost {
+  /** Rows with consecutive numbers, as in a journal. */
+  readonly rows: Uint8Array
+  readonly firstNumber: number
+  /** In their order; each follows the rows up to a number. */
+  readonly questions: readonly { readonly afterNumber: number; readonly question: PostgresQuestion }[]
+  /** As {@link PostgresItems.cancelled}. */
+  readonly cancelled: readonly number[]
+}
+
+/** Rows and questions in the order of their calls. */
+export interface PostgresItems {
   readonly items: readonly (NumberedRow | PostgresQuestion)[]
   /** Holds whose callers have been rejected. Those that were not written are not to be written any more. */
   readonly cancelled: readonly number[]
@@ -47,6 +60,24 @@ export type PostgresReport =
 
 export function isRow(item: NumberedRow | PostgresQuestion): item is NumberedRow {
   return Array.isArray(item)
+}
+
+/** What a message has. */
+export function unpack({ rows, firstNumber, questions, cancelled }: PostgresPost): PostgresItems {
+  const items: (NumberedRow | PostgresQuestion)[] = []
+  const bytes = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)
+  const reader = new ByteReader(bytes, 0, bytes.length)
+  let asked = 0
+  for (let number = firstNumber; !reader.done; number++) {
+    for (; (questions[asked]?.afterNumber ?? number) < number; asked++) add(questions[asked])
+    items.push([number, decodeRow(reader)])
+  }
+  for (; asked < questions.length; asked++) add(questions[asked])
+  return { items, cancelled }
+
+  function add(asked: PostgresPost['questions'][number] | undefined): void {
+    if (asked) items.push(asked.question)
+  }
 }
 
 /** A hold with the number of its row. */

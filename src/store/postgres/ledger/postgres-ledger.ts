@@ -2,15 +2,19 @@ import type { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../../base/clock.ts'
 import type { CallRecord, Hold, HoldEnd } from '../../../schema/ledger.ts'
 import type { Durability } from '../../../schema/settings.ts'
+import { ByteWriter } from '../../journal/bytes.ts'
+import { encodeRow } from '../../journal/row-codec.ts'
 import { describeRow } from '../../ledger/alarms.ts'
 import type { Answers, HoldId, LedgerQuery, Row } from '../../ledger/messages.ts'
 import { ThreadedLedger, unavailable } from '../../ledger/threaded-ledger.ts'
 import type { LedgerEvents } from '../../ledger/types.ts'
 import type { EndJournal } from './end-journal.ts'
-import type { NumberedRow, PostgresPost, PostgresQuestion, PostgresReport } from './messages.ts'
+import type { PostgresPost, PostgresQuestion, PostgresReport } from './messages.ts'
 
 /** How often rows that wait for the store are looked at. */
 const CHECK_MS = 200
+/** Of rows: those of a turn of the event loop under load. */
+const TURN_BYTES = 65_536
 /** The store usually takes a millisecond or two. */
 const JOURNALED_AFTER_MS = 1_000
 
@@ -71,8 +75,11 @@ export class PostgresLedger extends ThreadedLedger {
     { readonly resolve: (answer: never) => void; readonly reject: (error: Error) => void }
   >()
   readonly #waiting: Waiting[] = []
-  #items: (NumberedRow | PostgresQuestion)[] = []
+  /** The rows since the last message. */
+  readonly #rows = new ByteWriter(TURN_BYTES)
+  #asked: { readonly afterNumber: number; readonly question: PostgresQuestion }[] = []
   #cancelled: number[] = []
+  #postedNumber = 0
   #isPostScheduled = false
   #lastNumber = 0
   #lastSeq = 0
@@ -118,6 +125,7 @@ export class PostgresLedger extends ThreadedLedger {
   open(hold: Hold): Promise<number> {
     if (!this.healthy || this.behind) return Promise.reject(unavailable('the ledger cannot be written'))
     const number = this.#append(['hold', hold])
+    if (number instanceof Error) return Promise.reject(number)
     return new Promise((resolve, reject) => {
       const sinceMs = this.#options.clock.monotonicMs()
       this.#holds.set(number, { hold, sinceMs, resolve, reject, isRejected: false })
@@ -139,6 +147,7 @@ export class PostgresLedger extends ThreadedLedger {
   end(end: HoldEnd): Promise<void> {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     const number = this.#append(['end', end])
+    if (number instanceof Error) return Promise.reject(number)
     const hold = this.#open.get(idOf(end))
     this.#open.delete(idOf(end))
     const sinceMs = this.#options.clock.monotonicMs()
@@ -150,7 +159,7 @@ export class PostgresLedger extends ThreadedLedger {
 
   log(record: CallRecord): void {
     if (this.#ended || this.#queued >= this.#options.maxQueued / 2) this.#droppedLogs += 1
-    else this.#append(['log', record])
+    else if (this.#append(['log', record]) instanceof Error) this.#droppedLogs += 1
   }
 
   protected async closeWithin(withinMs: number): Promise<number> {
@@ -184,12 +193,20 @@ export class PostgresLedger extends ThreadedLedger {
     await this.#options.journal.close(this.#ends.size === 0)
   }
 
-  #append(row: Row): number {
-    const number = ++this.#lastNumber
+  /** The number of the row; an error, after its alarm, if it cannot be stored. */
+  #append(row: Row): number | Error {
+    const { length } = this.#rows
+    try {
+      encodeRow(this.#rows, row)
+    } catch (cause) {
+      this.#rows.truncate(length)
+      const message = `${describeRow(row)} cannot be written: ${(cause as Error).message}`
+      this.#options.events.onAlarm(message)
+      return new Error(message, { cause })
+    }
     this.#queued += 1
-    this.#items.push([number, row])
     this.#postSoon()
-    return number
+    return ++this.#lastNumber
   }
 
   protected query<Query extends LedgerQuery>(query: Query): Promise<Answers[Query['query']]> {
@@ -197,7 +214,7 @@ export class PostgresLedger extends ThreadedLedger {
     return new Promise((resolve, reject) => {
       const seq = ++this.#lastSeq
       this.#questions.set(seq, { resolve, reject })
-      this.#items.push({ seq, query })
+      this.#asked.push({ afterNumber: this.#lastNumber, question: { seq, query } })
       this.#postSoon()
     })
   }
@@ -208,10 +225,18 @@ export class PostgresLedger extends ThreadedLedger {
     this.#options.atTurnEnd(() => {
       this.#isPostScheduled = false
       if (this.#ended) return
-      const post: PostgresPost = { items: this.#items, cancelled: this.#cancelled }
-      this.#items = []
+      const rows = new Uint8Array(this.#rows.bytes)
+      const post: PostgresPost = {
+        rows,
+        firstNumber: this.#postedNumber + 1,
+        questions: this.#asked,
+        cancelled: this.#cancelled,
+      }
+      this.#rows.truncate(0)
+      this.#asked = []
       this.#cancelled = []
-      this.#worker.postMessage(post)
+      this.#postedNumber = this.#lastNumber
+      this.#worker.postMessage(post, [rows.buffer])
     })
   }
 

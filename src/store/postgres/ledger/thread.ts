@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../../base/clock.ts'
 import { LaneConnection } from './lane-connection.ts'
-import type { PostgresPost, PostgresReport, PostgresSettings } from './messages.ts'
+import { type PostgresPost, type PostgresReport, type PostgresSettings, unpack } from './messages.ts'
 import { PostgresWriter } from './writer.ts'
 
 /** The body of the ledger's thread for a store in PostgreSQL, until it gets `close`. */
@@ -23,7 +23,7 @@ export async function writePostgresLedger(port: MessagePort, settings: PostgresS
     return
   }
   port.on('message', (message: PostgresPost | 'close') => {
-    if (message !== 'close') writer.receive(message)
+    if (message !== 'close') writer.receive(unpack(message))
     else void writer.close().then(() => port.close())
   })
   report({ is: 'ready', instance: writer.instance })

@@ -10,7 +10,7 @@ import { deleteInstance, insertInstance, renewLease } from './instance-rows.ts'
 import type { LaneConnection } from './lane-connection.ts'
 import {
   isRow,
-  type PostgresPost,
+  type PostgresItems,
   type PostgresQuestion,
   type PostgresReport,
   type PostgresSettings,
@@ -46,6 +46,8 @@ export class PostgresWriter {
   readonly #ports: WriterPorts
   readonly #settings: Omit<PostgresSettings, 'address'>
   readonly #connections: Readonly<Record<'holds' | 'ends' | 'side', LaneConnection>>
+  readonly #holdReferences = newReferences()
+  readonly #endReferences = newReferences()
   readonly #open = new OpenHolds()
   readonly #ids = new HoldIds()
   readonly #holds: HoldLane
@@ -71,7 +73,9 @@ export class PostgresWriter {
   ): Promise<PostgresWriter> {
     const side = ports.connect()
     const instance = await insertInstance(side, ownIdentity(), settings.leaseMs)
-    return new PostgresWriter(ports, settings, side, instance)
+    const writer = new PostgresWriter(ports, settings, side, instance)
+    await writer.#prepare()
+    return writer
   }
 
   private constructor(
@@ -94,7 +98,7 @@ export class PostgresWriter {
       holds,
       {
         instance,
-        references: newReferences(),
+        references: this.#holdReferences,
         open: this.#open,
         outage,
         ids: this.#ids,
@@ -114,7 +118,7 @@ export class PostgresWriter {
         replaceInstance: async () => {
           this.#endInstance = await insertInstance(ends, ownIdentity(), undefined)
         },
-        references: newReferences(),
+        references: this.#endReferences,
         open: this.#open,
         outage,
         report: ended => {
@@ -137,7 +141,18 @@ export class PostgresWriter {
     return this.#instance
   }
 
-  receive({ items, cancelled }: PostgresPost): void {
+  /** The first call finds its connections open and its partitions there. */
+  async #prepare(): Promise<void> {
+    const { holds, ends } = this.#connections
+    const now = [this.#ports.clock.nowMs()]
+    const { partitions } = this.#endReferences
+    await Promise.all([
+      this.#holdReferences.partitions.ensure(holds, 'holds', now),
+      partitions.ensure(ends, 'ledger', now).then(() => partitions.ensure(ends, 'call_logs', now)),
+    ])
+  }
+
+  receive({ items, cancelled }: PostgresItems): void {
     this.#holds.cancel(cancelled)
     for (const item of items) {
       if (isRow(item)) this.#add(item[0], item[1])
