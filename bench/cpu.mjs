@@ -30,6 +30,23 @@ export function cpu(pid) {
 }
 
 /**
+ * What the threads of a name have used so far, in microseconds; NaN where the system does not tell.
+ * @param {number} pid
+ * @param {string} name
+ */
+export function threadUs(pid, name) {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .map(thread => `/proc/${pid}/task/${thread}`)
+      .filter(thread => readFileSync(`${thread}/comm`, 'latin1').trim() === name)
+      .map(thread => Number(readFileSync(`${thread}/schedstat`, 'latin1').split(' ')[0]) / 1e3)
+      .reduce((sum, us) => sum + us, 0)
+  } catch {
+    return Number.NaN
+  }
+}
+
+/**
  * Kilobytes of memory that a process has in use; undefined where the system does not tell.
  * @param {number} pid
  * @returns {number | undefined}

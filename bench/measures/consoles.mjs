@@ -1,6 +1,7 @@
 // @ts-check
 import { setTimeout as pause } from 'node:timers/promises'
 import { ADMIN_PASSWORD } from '../contestants.mjs'
+import { threadUs } from '../cpu.mjs'
 import { asking } from './pairs.mjs'
 import { figure, turns } from './turns.mjs'
 
@@ -9,7 +10,10 @@ const CONSOLES = 20
 const STREAMS_A_SESSION = 4
 /** What the overview asks for when it is opened; then it only watches. */
 const OVERVIEW = ['session', 'status', 'pulse', 'config/revisions?limit=50']
-/** Until the consoles have what they show. */
+/**
+ * Until the consoles have what they show. The gateway without them rests for as long: what is slow after a rest, such as
+ * caches of the processor that others have used, is no part of what consoles cost.
+ */
 const OPENED_MS = 1_500
 
 /**
@@ -31,18 +35,19 @@ export async function measureConsoles({ stage, size, rounds, durationMs }, scena
   const [watched, alone] = [{ ...gateway }, { ...gateway }]
   let bytes = 0
   const pairs = await turns(rounds, [watched, alone], async each => {
-    if (each === alone) return converse(each, durationMs)
     const leaving = new AbortController()
-    const open = Array.from({ length: CONSOLES }, (_, at) =>
+    const open = Array.from({ length: each === watched ? CONSOLES : 0 }, (_, at) =>
       openConsole(api, sessions[at % sessions.length] ?? '', leaving.signal, read => {
         bytes += read
       }),
     )
     await pause(OPENED_MS)
+    const before = threadUs(each.pid, 'control')
     const run = await converse(each, durationMs)
+    const controlUs = (threadUs(each.pid, 'control') - before) / ((run.perSecond * durationMs) / 1_000)
     leaving.abort()
     await Promise.all(open)
-    return run
+    return { ...run, controlUs }
   })
   await gateway.end()
   if (bytes === 0) throw new Error('the consoles have seen no event')
@@ -52,6 +57,12 @@ export async function measureConsoles({ stage, size, rounds, durationMs }, scena
     { what: 'p99', unit: 'ms', ...figure(pairs, run => run.p99Ms) },
     { what: `CPU a ${scenario.unit}`, unit: 'µs', ...figure(pairs, run => run.cpuUs) },
     { what: 'of it on the main thread', unit: 'µs', ...figure(pairs, run => run.mainUs) },
+    {
+      what: 'of it on the thread of the control plane',
+      unit: 'µs',
+      ...figure(pairs, run => run.controlUs),
+      ratio: undefined,
+    },
   ]
 }
 
