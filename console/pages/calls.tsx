@@ -24,6 +24,7 @@ const SPANS = [
   { value: '7d', label: '7 days' },
   { value: 'all', label: 'all that are kept' },
 ]
+const HOUR_MS = 3_600_000
 const SPAN_MS: Readonly<Record<string, number>> = { '24h': 86_400_000, '7d': 7 * 86_400_000 }
 
 const STATUSES = [
@@ -44,7 +45,8 @@ export function Calls() {
     request: '',
     time: '24h',
   })
-  const [openedMs] = useState(() => Date.now())
+  // The beginning of the hour: consoles that ask the same question share the answer.
+  const [openedMs] = useState(() => Math.floor(Date.now() / HOUR_MS) * HOUR_MS)
   const spanMs = SPAN_MS[filters.time]
   const isOfRejected = filters.show === 'rejected'
   const common = {

@@ -6,6 +6,7 @@ import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import type { Check } from '../services/changes/types.ts'
 import type { Actor } from '../services/context.ts'
 import type { EndpointContext } from '../services/endpoints.ts'
+import type { GatewaySources } from '../services/live-stats/monitor.ts'
 import type { NodeActivity } from '../services/nodes.ts'
 import type { ExplainHere } from '../services/why/ask.ts'
 import type { Authority } from '../store/users/types.ts'
@@ -49,8 +50,7 @@ export interface UseCasePorts {
   readonly check: Check
   readonly probe: EndpointContext['probe']
   readonly sealCredential: EndpointContext['sealCredential']
-  /** The token for `/metrics` of the gateways; absent: only their `/health` is read. */
-  readonly metricsToken?: string | undefined
+  readonly gateways: GatewaySources
   /** Answered by the gateway, which may be in another thread; so are the next two. */
   readonly endpointHealth: EndpointContext['endpointHealth']
   readonly nodeActivity: () => Promise<NodeActivity>

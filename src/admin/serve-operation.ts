@@ -15,6 +15,7 @@ import type { ChangeRate } from './change-rate.ts'
 import { pointerOf } from './member-names.ts'
 import { checked, checkedQuery, readJson, versionOf } from './reading.ts'
 import { assertSameSite, presentedCredential, type SessionCookie } from './session/credentials.ts'
+import type { SharedTexts } from './shared-texts.ts'
 
 export interface OperationPorts {
   readonly store: Store
@@ -23,6 +24,7 @@ export interface OperationPorts {
   readonly sessions: Sessions
   readonly cookie: SessionCookie
   readonly changeRate: ChangeRate
+  readonly texts: SharedTexts
   /** The parts of a context that all operations share. */
   readonly shared: Pick<Context, 'clock' | 'random' | 'signal' | 'check' | 'hasher'>
   /** The URL of the control plane for browsers, if it differs from their `host` header. */
@@ -107,8 +109,8 @@ export async function serveOperation(
   } as unknown as Call<OperationId>
   const reply = await handler(call)
   // Safe: the type of a reply follows the table.
-  if (op.answer.isStream) await sendEvents(res, reply.body as unknown as Events, headers)
-  else answer(res, op, reply, headers)
+  if (op.answer.isStream) await sendEvents(res, reply.body as unknown as Events, ports.texts, headers)
+  else answer(res, op, reply, ports.texts, headers)
   const user = caller?.name ?? reply.user
   return { status: op.answer.status, ...(user !== undefined && { user }) }
 }
@@ -157,11 +159,12 @@ function answer(
   res: ServerResponse,
   { answer: { status } }: Operation,
   { body, etag, headers: own }: Reply<OperationId>,
+  texts: SharedTexts,
   headers: Readonly<Record<string, string>>,
 ): void {
   const all = { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }), ...own }
-  if (status === 204) res.writeHead(204, all).end()
-  else sendJson(res, status, JSON.stringify(body), all)
+  if (body === undefined) res.writeHead(status, all).end()
+  else sendJson(res, status, texts.of(body), all)
 }
 
 type Events = AsyncIterable<{ readonly event: string }>
@@ -170,13 +173,14 @@ type Events = AsyncIterable<{ readonly event: string }>
 async function sendEvents(
   res: ServerResponse,
   events: Events,
+  texts: SharedTexts,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   res.writeHead(200, { ...headers, 'content-type': 'text/event-stream' })
   for await (const data of events) {
     if (res.destroyed) return
     // A client that does not read gets no more until it does; the connection has a deadline for that.
-    const hasRoom = res.write(`event: ${data.event}\ndata: ${JSON.stringify(data)}\n\n`)
+    const hasRoom = res.write(`event: ${data.event}\ndata: ${texts.of(data)}\n\n`)
     if (!hasRoom && !res.destroyed) await drained(res)
   }
   res.end()

@@ -5,7 +5,7 @@ import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
 import { type ListenAddress, type Listener, listen } from '../http/listen.ts'
 import { rejectionOf } from '../http/rejection.ts'
-import { SharedPosition } from '../services/events.ts'
+import { SharedEvents } from '../services/events.ts'
 import { SharedLiveStats } from '../services/live-stats/shared-live-stats.ts'
 import { Sessions } from '../services/sessions.ts'
 import type { Store } from '../store/types.ts'
@@ -25,6 +25,8 @@ import type { UseCasePorts } from './ports.ts'
 import { type OperationPorts, serveOperation } from './serve-operation.ts'
 import { sessionCookie } from './session/credentials.ts'
 import { LoginThrottle } from './session/login-throttle.ts'
+import { SharedAnswers } from './shared-answers.ts'
+import { SharedTexts } from './shared-texts.ts'
 import { Tarpit } from './tarpit.ts'
 
 export interface ControlPorts extends UseCasePorts {
@@ -66,22 +68,25 @@ export async function startControl(address: ListenAddress, ports: ControlPorts):
   const sessions = new Sessions({ users: store.users, clock, random })
   const cookie = sessionCookie(ports.publicUrl)
   const closing = new AbortController()
+  const liveStats = new SharedLiveStats(store, ports.gateways, ports)
   const live = {
-    liveStats: new SharedLiveStats(store, ports.metricsToken, ports),
-    position: new SharedPosition(store, ports.clock),
+    liveStats,
+    events: new SharedEvents(store, liveStats, clock),
     eventStreams: new EventStreams(),
     sessions,
     closing: closing.signal,
   }
-  const handlers = allHandlers(
-    { ...ports, ...live },
-    {
-      sessions,
-      loginLimit: new LoginThrottle(clock),
-      hasher,
-      cookie,
-      clock,
-    },
+  const handlers = new SharedAnswers(live.events).over(
+    allHandlers(
+      { ...ports, ...live },
+      {
+        sessions,
+        loginLimit: new LoginThrottle(clock),
+        hasher,
+        cookie,
+        clock,
+      },
+    ),
   )
   const eventLoopPacer = new EventLoopPacer(PER_TURN)
   const proxies = new TrustedProxies(ports.trustedProxies)
@@ -94,6 +99,7 @@ export async function startControl(address: ListenAddress, ports: ControlPorts):
       sessions,
       cookie,
       changeRate: new ChangeRate(clock),
+      texts: new SharedTexts(),
       publicUrl: ports.publicUrl,
       shared: {
         clock,

@@ -8,6 +8,7 @@ import type { Random } from '../base/random.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import type { EndpointHealthShown } from '../services/endpoints.ts'
 import type { HealthAnswer } from '../services/health.ts'
+import type { AskOwnGateway } from '../services/live-stats/ask-gateway.ts'
 import type { NodeActivity } from '../services/nodes.ts'
 import { sealCredential } from '../services/secrets.ts'
 import { wouldServe } from '../services/serve-check.ts'
@@ -28,6 +29,7 @@ export interface ControlPlanePorts {
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
   /** What the gateway of this process knows of nodes. */
   readonly nodeActivity: () => Promise<NodeActivity>
+  readonly askOwnGateway: AskOwnGateway
   /** Answers from the state of the gateway in this process; undefined if there is none. */
   readonly explainHere: ExplainHere
   /** The store's URL. */
@@ -69,6 +71,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
   const hashing = new Hashing(clock)
   const settings = { storeUrl: ports.storeUrl, cwd, environment }
   const configurations = new RemoteConfigurations(settings, clock)
+  const metricsToken = environment['METRICS_TOKEN']?.trim()
   try {
     const hasher = new PasswordHasher({
       random,
@@ -85,7 +88,7 @@ export async function openControl(address: ListenAddress, ports: ControlPlanePor
       hasher,
       check: wouldServe(ended.signal),
       configurations,
-      metricsToken: environment['METRICS_TOKEN']?.trim() || undefined,
+      gateways: { ...(metricsToken && { metricsToken }), askOwn: ports.askOwnGateway },
       endpointHealth: async () => healthShown(await ports.endpoints()),
       sealCredential: (secret, boundTo) => sealCredential(secret, boundTo, { masterKey, random, clock }),
       probe: (order, options) =>

@@ -51,6 +51,11 @@ export class Heartbeat {
     this.#startedAtMs = ports.clock.nowMs()
   }
 
+  /** The id of this gateway in the store. */
+  get id(): string {
+    return this.#id
+  }
+
   /** Reports from now on, until {@link leave}. Does not wait for the store. */
   start(url: string): void {
     if (this.#left) return

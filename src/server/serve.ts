@@ -9,7 +9,6 @@ import { startGateway } from '../gateway/server.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { SpoolFolder } from '../http/spool.ts'
-import { UNMEASURED } from '../metering/request-log.ts'
 import { healthAnswer } from '../services/health.ts'
 import { unservable } from '../services/serve-check.ts'
 import { SnapshotHolder } from '../snapshot/holder.ts'
@@ -88,7 +87,6 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const measured =
     ledgerRuntime &&
-    options.metrics &&
     (await Measured.open(options.metrics, {
       clock,
       holder,
@@ -192,7 +190,8 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     }
     const current = () => holder.current()
     const gatewayPorts = options.gateway &&
-      ledgerRuntime && {
+      ledgerRuntime &&
+      measured && {
         current,
         relay: upstreams.relay,
         routing: upstreams.routing,
@@ -206,7 +205,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         log,
         health,
         maxConnections: await maxConnectionsFor(options.maxConnections, log),
-        requests: measured?.requests ?? UNMEASURED,
+        requests: measured.requests,
         ...(tracer && { tracer }),
       }
     const metrics = measured?.port
@@ -256,6 +255,13 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
           nodes: [...(nodes?.figures() ?? [])],
           endpoints: upstreams.health.reportNodes(),
         }),
+        ownGateway: () =>
+          heartbeat &&
+          measured && {
+            id: heartbeat.id,
+            health: healthNow().json,
+            counters: JSON.stringify(measured.counters()),
+          },
         view: () => {
           const snapshot = current()
           return (

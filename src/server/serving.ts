@@ -37,7 +37,7 @@ export interface ServeOptions {
     /** The files that the supervisor applies. */
     readonly follows?: ServeOptions['files']
   }
-  /** Absent: `/metrics` is off. */
+  /** Absent: `/metrics` is off, and live statistics of other processes see less. */
   readonly metrics?: {
     /** The token for `/metrics`; never logged. Empty or blank: `/metrics` is off. */
     readonly token: string

@@ -11,16 +11,17 @@ import type { SharedLiveStats } from './live-stats/shared-live-stats.ts'
 export type ServerEvent = AnswerOf<OperationOf<'watch_events'>>
 
 export interface EventPorts {
-  readonly liveStats: Pick<SharedLiveStats, 'latest'>
-  readonly position: Pick<SharedPosition, 'latest'>
+  readonly shared: SharedEvents
   /** Whether the session of the reader is still valid. */
   readonly isLive: () => Promise<boolean>
   /** Aborted when the reader leaves or the server closes. */
   readonly ending: AbortSignal
 }
 
-/** How late a change is seen. */
+/** How late a change is seen. All readers look at the same moments, so that one look serves all of them. */
 const CHECK_MS = 1_000
+/** A timer may end a moment before its time. */
+const EARLY_MS = 10
 /** Live statistics and new calls in every second check. */
 const STATS_EVERY = 2
 /** A session ends by an operation, which leaves a line in the audit, or with time, which is looked at in such checks. */
@@ -46,24 +47,36 @@ interface NewestCalls {
 /** How long readers share a look at the store: many open consoles ask as seldom as a few. */
 const SHARED_MS = 500
 
-/** How far the store has come, for any number of readers. */
-export class SharedPosition {
-  readonly #store: Store
-  readonly #clock: Context['clock']
-  #latest: Promise<Position> | undefined
-  #askedAtMs = Number.NEGATIVE_INFINITY
+interface Look {
+  readonly position: Position
+  /** What follows from the position, by its question. A question about a tenant names it. */
+  readonly answers: Map<string, Promise<unknown>>
+}
 
-  constructor(store: Store, clock: Context['clock']) {
+/**
+ * What any number of readers of events have in common: they share a look at the store, what follows from it, and each
+ * event as one object, which is made into text once. A tenant shares with readers of the same tenant alone.
+ */
+export class SharedEvents {
+  readonly #store: Store
+  readonly #liveStats: Pick<SharedLiveStats, 'latest'>
+  readonly #clock: Context['clock']
+  #latest: Promise<Look> | undefined
+  #askedAtMs = Number.NEGATIVE_INFINITY
+  #statsEvent: Extract<ServerEvent, { readonly event: 'live_stats' }> | undefined
+
+  constructor(store: Store, liveStats: Pick<SharedLiveStats, 'latest'>, clock: Context['clock']) {
     this.#store = store
+    this.#liveStats = liveStats
     this.#clock = clock
   }
 
   /** @throws {CommandError} store_… */
-  latest(): Promise<Position> {
+  latest(): Promise<Look> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#latest && nowMs - this.#askedAtMs < SHARED_MS) return this.#latest
     this.#askedAtMs = nowMs
-    const latest = positionOf(this.#store)
+    const latest = positionOf(this.#store).then(position => ({ position, answers: new Map() }))
     this.#latest = latest
     // A failure is not shared with later readers.
     latest.catch(() => {
@@ -71,52 +84,111 @@ export class SharedPosition {
     })
     return latest
   }
+
+  /** For readers who see everything. */
+  async liveStats(): Promise<ServerEvent> {
+    const latest = await this.#liveStats.latest()
+    if (this.#statsEvent?.live_stats !== latest)
+      this.#statsEvent = { event: 'live_stats', live_stats: latest }
+    return this.#statsEvent
+  }
+
+  /** The audit lines after a line, without those that change nothing. */
+  linesAfter(lastLine: number, look: Look): Promise<readonly AuditLine[]> {
+    return once(look, `lines ${lastLine}`, async () => {
+      if (look.position.lastLine <= lastLine) return []
+      const lines = await this.#store.users.audit({ limit: MAX_CHANGES })
+      return lines.filter(({ id, action }) => id > lastLine && !UNSEEN.has(action))
+    })
+  }
+
+  /** The changes after a line of the audit, for readers who see everything. */
+  changed(lastLine: number, look: Look): Promise<ServerEvent> {
+    return once(look, `changes ${lastLine}`, async () => {
+      const lines = await this.linesAfter(lastLine, look)
+      const changes = lines.map(({ action, target }) => ({ action, ...(target !== undefined && { target }) }))
+      return { event: 'changed', revision: look.position.revision, changes }
+    })
+  }
+
+  /** Differs after each change of a tenant and its keys, and after no other. */
+  digestOf(tenant: string, look: Look): Promise<string> {
+    return once(look, `digest ${tenant}`, () => digestOfOwn(this.#store, tenant))
+  }
+
+  /** The newest calls of all, or of a tenant. */
+  newest(tenant: string | undefined, look: Look): Promise<NewestCalls> {
+    if (tenant === undefined) return Promise.resolve(look.position.newest)
+    return once(look, `newest ${tenant}`, () => newestCalls(this.#store, tenant))
+  }
+
+  /** New calls of all, or of a tenant. */
+  calls(tenant: string | undefined, look: Look): Promise<ServerEvent> {
+    return once(look, tenant === undefined ? 'calls' : `calls ${tenant}`, async () => {
+      const { dispatched, rejected } = await this.newest(tenant, look)
+      return { event: 'calls', newest: dispatched, newest_rejected: rejected }
+    })
+  }
+}
+
+/** The answer of the first who asks this about the look. */
+function once<Answer>({ answers }: Look, question: string, make: () => Promise<Answer>): Promise<Answer> {
+  const known = answers.get(question) as Promise<Answer> | undefined
+  if (known) return known
+  const made = make()
+  answers.set(question, made)
+  return made
 }
 
 /** Yields events until the session ends or the server closes; for a tenant only those about its own. */
 export async function* watchEvents(
-  { store, clock, actor: { tenant } }: Pick<Context, 'store' | 'clock' | 'actor'>,
-  { liveStats, position, isLive, ending }: EventPorts,
+  { clock, actor: { tenant } }: Pick<Context, 'clock' | 'actor'>,
+  { shared, isLive, ending }: EventPorts,
 ): AsyncGenerator<ServerEvent> {
-  let before = await position.latest()
-  let own = tenant === undefined ? undefined : await digestOfOwn(store, tenant)
-  let { newest } = before
-  let newestOwn = tenant === undefined ? newest : await newestCalls(store, tenant)
-  yield { event: 'status', revision: before.revision }
-  for (let check = 0; !ending.aborted; check++) {
-    if (check % STATS_EVERY === 0 && tenant === undefined)
-      yield { event: 'live_stats', live_stats: await liveStats.latest() }
-    if (check % STATS_EVERY === 0 && isNewer(before.newest, newest)) {
-      newest = before.newest
-      const seen = tenant === undefined ? newest : await newestCalls(store, tenant)
-      if (isNewer(seen, newestOwn))
-        yield { event: 'calls', newest: seen.dispatched, newest_rejected: seen.rejected }
-      newestOwn = seen
-    }
-    await pause(clock, CHECK_MS, ending)
+  let look = await shared.latest()
+  let { newest } = look.position
+  let newestOwn = await shared.newest(tenant, look)
+  let own = tenant === undefined ? undefined : await shared.digestOf(tenant, look)
+  yield { event: 'status', revision: look.position.revision }
+  if (tenant === undefined) yield await shared.liveStats()
+  while (!ending.aborted) {
+    const check = await nextCheck(clock, ending)
     if (ending.aborted) return
-    const now = await position.latest()
-    const mayHaveEnded = now.lastLine !== before.lastLine || check % SESSION_EVERY === 0
+    const before = look.position
+    look = await shared.latest()
+    const { position } = look
+    const mayHaveEnded = position.lastLine !== before.lastLine || check % SESSION_EVERY === 0
     if (mayHaveEnded && !(await isLive())) return
-    const lines = now.lastLine > before.lastLine ? await linesAfter(store, before.lastLine) : []
+    const lines = await shared.linesAfter(before.lastLine, look)
     const hasChanged =
-      lines.length > 0 || now.revision !== before.revision || now.keyVersion !== before.keyVersion
-    before = now
-    if (!hasChanged) continue
-    if (tenant === undefined) {
-      const changes = lines.map(({ action, target }) => ({ action, ...(target !== undefined && { target }) }))
-      yield { event: 'changed', revision: now.revision, changes }
-      continue
+      lines.length > 0 || position.revision !== before.revision || position.keyVersion !== before.keyVersion
+    if (hasChanged && tenant === undefined) yield await shared.changed(before.lastLine, look)
+    else if (hasChanged && tenant !== undefined) {
+      const digest = await shared.digestOf(tenant, look)
+      // Credits and debits of its wallet are lines alone.
+      const isBooked = lines.some(({ target }) => target === `tenant/${tenant}`)
+      if (digest !== own || isBooked) yield { event: 'changed', revision: position.revision, changes: [] }
+      own = digest
     }
-    const digest = await digestOfOwn(store, tenant)
-    // Credits and debits of its wallet are lines alone.
-    const isBooked = lines.some(({ target }) => target === `tenant/${tenant}`)
-    if (digest !== own || isBooked) yield { event: 'changed', revision: now.revision, changes: [] }
-    own = digest
+    if (check % STATS_EVERY !== 0) continue
+    if (tenant === undefined) yield await shared.liveStats()
+    if (!isNewer(position.newest, newest)) continue
+    newest = position.newest
+    const seen = await shared.newest(tenant, look)
+    if (isNewer(seen, newestOwn)) yield await shared.calls(tenant, look)
+    newestOwn = seen
   }
 }
 
-/** Of a tenant and its keys: it differs after each change of theirs, and after no other. */
+/** Waits until the next check, of which all readers have the same. */
+async function nextCheck(clock: Context['clock'], ending: AbortSignal): Promise<number> {
+  const nowMs = clock.monotonicMs()
+  const next = Math.floor((nowMs + EARLY_MS) / CHECK_MS) + 1
+  await pause(clock, next * CHECK_MS - nowMs, ending)
+  return next
+}
+
+/** Of a tenant and its keys. */
 async function digestOfOwn(store: Store, tenant: string): Promise<string> {
   const { resources, secrets, holds } = await store.find({ kind: 'key', where: { tenant } })
   const { resources: itself } = await store.find({ kind: 'tenant', name: tenant })
@@ -139,10 +211,4 @@ async function newestCalls({ accounting }: Pick<Store, 'accounting'>, tenant?: s
 
 function isNewer(one: NewestCalls, other: NewestCalls): boolean {
   return one.dispatched > other.dispatched || one.rejected > other.rejected
-}
-
-/** The audit lines after a line, without those that change nothing. */
-async function linesAfter(store: Store, lastLine: number): Promise<readonly AuditLine[]> {
-  const lines = await store.users.audit({ limit: MAX_CHANGES })
-  return lines.filter(({ id, action }) => id > lastLine && !UNSEEN.has(action))
 }

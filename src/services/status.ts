@@ -6,7 +6,7 @@ import { openStore } from '../store/open.ts'
 import type { Revision, Store } from '../store/types.ts'
 import type { AppPorts, Context } from './context.ts'
 import { currencyOf } from './currency.ts'
-import { LiveStatsMonitor, type LiveStatsSources } from './live-stats/monitor.ts'
+import { type GatewaySources, LiveStatsMonitor, type LiveStatsSources } from './live-stats/monitor.ts'
 import { endpointToJson, gatewayToJson } from './live-stats/to-json.ts'
 import type { LiveStats } from './live-stats/types.ts'
 import { type MaintenanceShown, maintenanceOf } from './maintenance.ts'
@@ -50,12 +50,11 @@ export async function statusNow(sources: LiveStatsSources, ports: StatusPorts): 
   }
 }
 
-/** The status of the gateways that serve the store. @param metricsToken the token for their `/metrics`. */
+/** The status of the gateways that serve the store. */
 export async function showStatus(
   { store, clock, signal }: Pick<Context, 'store' | 'clock' | 'signal'>,
-  metricsToken: string | undefined,
+  sources: GatewaySources,
 ): Promise<StatusShown> {
-  const sources = metricsToken === undefined ? {} : { metricsToken }
   return statusToJson(await statusOf(store, sources, { clock, signal }))
 }
 

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
 import { type ControlScene, controlScene, type LoggedIn } from './scene.ts'
 
@@ -143,4 +143,22 @@ test('a session has at most four streams, and gets a place back when one is clos
       return (await scene.call('watch_events', { as, query: { limit: '1' } })).status
     })
     .toBe(200)
+})
+
+test('many readers ask the store as seldom as one', async () => {
+  const { scene } = await setUp()
+  await scene.addUser('tom', 'tenant', 'acme')
+  const looks = vi.spyOn(Object.getPrototypeOf(scene.store.users) as typeof scene.store.users, 'audit')
+  onTestFinished(() => looks.mockRestore())
+  const streams = []
+  for (let reader = 0; reader < 8; reader++) {
+    const stream = await watch(scene, await scene.logIn(reader % 2 === 0 ? 'ada' : 'tom'))
+    await stream.events.next()
+    streams.push(stream)
+  }
+  looks.mockClear()
+  await passes(scene)
+  // A look in each of five seconds, and one at the lines of the log-ins.
+  expect(looks.mock.calls.length).toBeGreaterThan(0)
+  expect(looks.mock.calls.length).toBeLessThanOrEqual(6)
 })

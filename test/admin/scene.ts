@@ -157,6 +157,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         sealCredential(secret, boundTo, { masterKey, random: systemRandom, clock }),
       endpointHealth: async () =>
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
+      gateways: {},
       nodeActivity: async () => ({ nodes: [], endpoints: [] }),
       explainHere: async () => undefined,
       signal: new AbortController().signal,

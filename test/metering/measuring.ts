@@ -1,6 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts'
 import { Metrics } from '../../src/metering/metrics/metrics.ts'
 import type { StateSources } from '../../src/metering/metrics/state.ts'
+import { type Named, Traffic } from '../../src/metering/metrics/traffic.ts'
 import type { RequestRecord } from '../../src/metering/request-log.ts'
 import type { WhenOver } from '../support/when-over.ts'
 import { readScrape, type Scraped } from './scraped.ts'
@@ -33,28 +34,32 @@ export const named = (publications: readonly string[], endpoints: readonly strin
 
 /** Metrics of a gateway that is not there: the model `m` and the endpoints `up` and `down`. */
 export function measuring(whenOver: WhenOver, sources: Partial<StateSources> = {}, clock = systemClock) {
-  const metrics = new Metrics({
-    paths: [
-      { path: CHAT, protocol: 'openai', operation: 'chat' },
-      { path: '/v1/messages', protocol: 'anthropic', operation: 'chat' },
-      { path: '/v1/models', protocol: '' },
-      { path: '/v1/models/{id}', protocol: '' },
-    ],
-    sources: { ...IDLE, ...sources },
-    host: process,
-    clock,
-  })
+  const traffic = new Traffic([
+    { path: CHAT, protocol: 'openai', operation: 'chat' },
+    { path: '/v1/messages', protocol: 'anthropic', operation: 'chat' },
+    { path: '/v1/models', protocol: '' },
+    { path: '/v1/models/{id}', protocol: '' },
+  ])
+  const metrics = new Metrics({ traffic, sources: { ...IDLE, ...sources }, host: process, clock })
   whenOver(() => metrics.close())
-  metrics.retain(named(['m'], ['up', 'down']))
-  return metrics
+  traffic.retain(named(['m'], ['up', 'down']))
+  return {
+    requests: traffic,
+    retain: (names: Named) => traffic.retain(names),
+    scrape: () => metrics.scrape(),
+    counters: () => traffic.counters(),
+    close: () => metrics.close(),
+  }
 }
 
-export function count(metrics: Metrics, record: Partial<RequestRecord>): void {
+export type Measuring = ReturnType<typeof measuring>
+
+export function count(metrics: Measuring, record: Partial<RequestRecord>): void {
   metrics.requests.began()
   metrics.requests.ended({ ...ANSWERED, ...record })
 }
 
-export async function scraped(metrics: Metrics): Promise<Scraped & { readonly text: string }> {
+export async function scraped(metrics: Measuring): Promise<Scraped & { readonly text: string }> {
   const { pieces } = await metrics.scrape()
   const text = Buffer.concat(pieces).toString()
   return { ...readScrape(text), text }

@@ -2,14 +2,13 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { METRICS } from '../../src/metering/metrics/catalogue.ts'
-import type { Metrics } from '../../src/metering/metrics/metrics.ts'
 import { gate } from '../support/gate.ts'
 import { testClock } from '../support/test-clock.ts'
-import { ANSWERED, CHAT, count, measuring, named, REJECTED, scraped } from './measuring.ts'
+import { ANSWERED, CHAT, count, type Measuring, measuring, named, REJECTED, scraped } from './measuring.ts'
 import { hasPromtool } from './promtool.ts'
 
 /** Something of everything. */
-function busy(): Metrics {
+function busy(): Measuring {
   const metrics = measuring(onTestFinished)
   count(metrics, { stream: true })
   count(metrics, {})
@@ -223,7 +222,7 @@ it('any name of a model comes back out of the text as it went in', async () => {
 describe('a scrape of 1,000 models at three endpoints', () => {
   const models = Array.from({ length: 1_000 }, (_, index) => `vendor/model-${index}`)
   const endpoints = ['one', 'two', 'three']
-  function large(): Metrics {
+  function large(): Measuring {
     const metrics = measuring(onTestFinished)
     metrics.retain(named(models, endpoints))
     for (const model of models)

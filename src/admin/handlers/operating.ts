@@ -1,5 +1,5 @@
 import { listAudit } from '../../services/audit.ts'
-import { type SharedPosition, watchEvents } from '../../services/events.ts'
+import { type SharedEvents, watchEvents } from '../../services/events.ts'
 import type { SharedLiveStats } from '../../services/live-stats/shared-live-stats.ts'
 import { setMaintenance, showMaintenance } from '../../services/maintenance.ts'
 import type { Sessions } from '../../services/sessions.ts'
@@ -13,7 +13,7 @@ type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'get_pulse' | 
 /** The ports of live views. */
 export interface LivePorts {
   readonly liveStats: SharedLiveStats
-  readonly position: SharedPosition
+  readonly events: SharedEvents
   readonly eventStreams: EventStreams
   readonly sessions: Pick<Sessions, 'isLive'>
   /** Aborted when the server closes. */
@@ -21,13 +21,13 @@ export interface LivePorts {
 }
 
 export function operatingHandlers({
-  metricsToken,
+  gateways,
   liveStats,
-  position,
+  events: shared,
   eventStreams,
   sessions,
   closing,
-}: Pick<UseCasePorts, 'metricsToken'> & LivePorts): HandlersOf<Ids> {
+}: Pick<UseCasePorts, 'gateways'> & LivePorts): HandlersOf<Ids> {
   return {
     async get_maintenance({ context }) {
       return { body: await showMaintenance(context) }
@@ -36,7 +36,7 @@ export function operatingHandlers({
       return { body: await setMaintenance(context, body) }
     },
     async get_status({ context }) {
-      return { body: await showStatus(context, metricsToken) }
+      return { body: await showStatus(context, gateways) }
     },
     async get_pulse() {
       return { body: await liveStats.latest() }
@@ -44,10 +44,7 @@ export function operatingHandlers({
     async watch_events({ query: { limit }, caller: { session }, context, left }) {
       const isLive = () => sessions.isLive(session)
       const ending = AbortSignal.any([closing, left])
-      const events = eventStreams.counted(
-        session.digest,
-        watchEvents(context, { liveStats, position, isLive, ending }),
-      )
+      const events = eventStreams.counted(session.digest, watchEvents(context, { shared, isLive, ending }))
       return { body: limit === undefined ? events : first(limit, events) }
     },
     async list_audit({ query, context }) {

@@ -46,6 +46,16 @@ export class Buckets {
     this.#sum += value
   }
 
+  /** Adds the cumulative counts to `sums`, by the text of their bounds. */
+  addTo(sums: Record<string, number>): void {
+    let count = 0
+    for (let index = 0; index < this.#counts.length; index++) {
+      count += this.#counts[index] as number
+      const bound = this.#bounds[index] ?? '+Inf'
+      sums[bound] = (sums[bound] ?? 0) + count
+    }
+  }
+
   /** All lines of one series of a histogram. */
   lines(name: string, labels: string): string {
     let count = 0

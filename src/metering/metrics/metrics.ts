@@ -1,14 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
-import type { RequestMeter } from '../request-log.ts'
 import { Instruments } from './instruments.ts'
 import { type Host, watchProcess } from './process.ts'
 import { Registry } from './prom-client.ts'
-import type { MeteredPath } from './series.ts'
 import { type StateSources, showState, watchCommits } from './state.ts'
-import { type Named, Traffic } from './traffic.ts'
+import type { Traffic } from './traffic.ts'
 
 export interface MetricsPorts {
-  readonly paths: readonly MeteredPath[]
+  readonly traffic: Traffic
   readonly sources: StateSources
   readonly host: Host
   readonly clock: Clock
@@ -31,23 +29,14 @@ export class Metrics {
   readonly #endings: readonly (() => void)[]
   #writing: Promise<Scrape> | undefined
 
-  constructor({ paths, sources, host, clock }: MetricsPorts) {
-    this.#traffic = new Traffic(paths)
+  constructor({ traffic, sources, host, clock }: MetricsPorts) {
+    this.#traffic = traffic
     const instruments = new Instruments(this.#registry)
-    showState(instruments, sources, () => this.#traffic.inFlight)
+    showState(instruments, sources, () => traffic.inFlight)
     this.#endings = [
       watchCommits(instruments, sources.ledger, clock),
       watchProcess(instruments, host, clock.nowMs()),
     ]
-  }
-
-  get requests(): RequestMeter {
-    return this.#traffic
-  }
-
-  /** Must be called with each newly served configuration. */
-  retain(named: Named): void {
-    this.#traffic.retain(named)
   }
 
   /** Concurrent scrapes share one answer. */

@@ -3,6 +3,7 @@ import type { UsageDialect } from '../../schema/paths.ts'
 import type { Charge } from '../charge.ts'
 import type { RequestRecord } from '../request-log.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
+import type { CounterSeries } from './counters.ts'
 import { Buckets, labelText, sample } from './exposition.ts'
 
 /** A counter that is incremented in place. */
@@ -74,6 +75,8 @@ export class ModelSeries {
 export class EndpointSeries {
   readonly #labels: string
   readonly #genAiLabels: string
+  readonly #model: string
+  readonly #endpoint: string
   /** By status and outcome. */
   readonly #requests = new Map<string, Map<number, Count>>()
   /** By error, '' for none. */
@@ -90,6 +93,8 @@ export class EndpointSeries {
   #estimated = 0
 
   constructor(path: string, model: ModelSeries, endpoint: string) {
+    this.#model = model.model
+    this.#endpoint = endpoint
     this.#labels = labelText('path', path, 'model', model.model, 'endpoint', endpoint)
     this.#genAiLabels = `${model.labels},${labelText('endpoint', endpoint)}`
   }
@@ -109,6 +114,25 @@ export class EndpointSeries {
     if (!durations) this.#durations.set(error, (durations = durationBuckets()))
     durations.observe(record.latencyMs / 1000)
     if (firstByteMs !== undefined && error === '') this.#firstByte(record.stream).observe(firstByteMs / 1000)
+  }
+
+  counters(): CounterSeries {
+    const outcomes: Record<string, number> = {}
+    for (const [outcome, byStatus] of this.#requests) {
+      let count = 0
+      for (const { n } of byStatus.values()) count += n
+      outcomes[outcome] = count
+    }
+    const durations: Record<string, number> = {}
+    for (const buckets of this.#durations.values()) buckets.addTo(durations)
+    return {
+      id: this.#labels,
+      model: this.#model,
+      endpoint: this.#endpoint,
+      outcomes,
+      tokens: this.#freshTokens + this.#cachedTokens + this.#cacheWriteTokens + this.#outputTokens,
+      durations,
+    }
   }
 
   requests(name: string): string {

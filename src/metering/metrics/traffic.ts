@@ -1,5 +1,6 @@
 import type { RequestMeter, RequestRecord } from '../request-log.ts'
 import { TRAFFIC_METRICS } from './catalogue.ts'
+import type { TrafficCounters } from './counters.ts'
 import { Buckets, familyHead, labelText, sample } from './exposition.ts'
 import { EndpointSeries, type MeteredPath, ModelSeries } from './series.ts'
 
@@ -85,6 +86,26 @@ export class Traffic implements RequestMeter {
       }
     for (const endpoint of this.#attempts.keys())
       if (!named.endpoints.has(endpoint)) this.#attempts.delete(endpoint)
+  }
+
+  /** The counters that live statistics show: for 1,000 models at three endpoints a few milliseconds of work. */
+  counters(): TrafficCounters {
+    const paths = [...this.#everyPath()]
+    const rejections: Record<string, number> = {}
+    for (const path of paths)
+      for (const [reason, count] of path.rejections) rejections[reason] = (rejections[reason] ?? 0) + count
+    return {
+      series: paths.flatMap(({ models }) =>
+        [...models.values()].flatMap(({ endpoints }) =>
+          [...endpoints.values()].map(series => series.counters()),
+        ),
+      ),
+      attempts: [...this.#attempts].map(([endpoint, results]) => ({
+        endpoint,
+        results: Object.fromEntries(results),
+      })),
+      rejections,
+    }
   }
 
   /** All families, in parts of a few lines: the caller may yield between any two. */

@@ -4,7 +4,6 @@ import { systemClock } from '../../base/clock.ts'
 import { GatheredLines } from '../../base/gathered-lines.ts'
 import { createLog } from '../../base/log.ts'
 import { pooledRandom, systemRandom } from '../../base/random.ts'
-import type { HealthAnswer } from '../../services/health.ts'
 import type { ControlPlane } from '../admin-server.ts'
 import { lowerPriority } from './priority.ts'
 import type { ControlThread, MainThread } from './remote-control.ts'
@@ -25,7 +24,6 @@ serveControl(parentPort)
 
 function serveControl(port: MessagePort): void {
   let plane: ControlPlane | undefined
-  let health: Promise<HealthAnswer> | undefined
   const main: Calls<MainThread, ControlThread> = callsOver(port, {
     open: async ({ address, publicUrl, logLevel, ...settings }) => {
       const { openControl } = await import('../admin-server.ts')
@@ -39,9 +37,10 @@ function serveControl(port: MessagePort): void {
             { write: line => lines.write(line), flush: flushLines },
             { level: logLevel, pretty: false, colour: false },
           ),
-          health: askHealth,
+          health: shared(() => main.health()),
           endpoints: () => main.endpoints(),
           nodeActivity: () => main.nodeActivity(),
+          askOwnGateway: shared(() => main.ownGateway()),
           explainHere: question => main.explain(question),
         }),
       )
@@ -66,15 +65,19 @@ function serveControl(port: MessagePort): void {
     lines.flush()
     void main.flushLines.asEvent()
   }
-  /** Needs no key, so concurrent requests share one message to the gateway's event loop. */
-  function askHealth(): Promise<HealthAnswer> {
-    health ??= main.health().finally(() => {
-      health = undefined
-    })
-    return health
-  }
   function opened(): ControlPlane {
     if (!plane) throw new Error('the control plane is not open')
     return plane
+  }
+}
+
+/** The same question, of which concurrent requests share one message to the gateway's event loop. */
+function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asked: Promise<Answer> | undefined
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = undefined
+    })
+    return asked
   }
 }

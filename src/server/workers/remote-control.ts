@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { ListenAddress, Listener } from '../../http/listen.ts'
 import type { HealthAnswer } from '../../services/health.ts'
+import type { OwnGateway } from '../../services/live-stats/ask-gateway.ts'
 import type { NodeActivity } from '../../services/nodes.ts'
 import type { View } from '../../services/why/decide.ts'
 import type { ExplainQuery } from '../../services/why/explain.ts'
@@ -45,6 +46,8 @@ export interface MainThread {
   /** The health of the endpoints; empty if this process sends no traffic. */
   endpoints(): readonly EndpointHealth[]
   nodeActivity(): NodeActivity
+  /** What the gateway of this process says for live statistics; undefined if there is none. */
+  ownGateway(): OwnGateway | undefined
   /**
    * Answers from the state of the gateway in this process; undefined if there is none.
    * @throws {CommandError} not_found if no key has that name.
@@ -58,7 +61,7 @@ export interface MainThread {
 /** The ports of the control plane in the main thread. */
 export interface RemoteControlPorts
   extends Omit<ControlOptions, 'address' | 'publicUrl' | 'logLevel'>,
-    Pick<MainThread, 'health' | 'endpoints' | 'nodeActivity'> {
+    Pick<MainThread, 'health' | 'endpoints' | 'nodeActivity' | 'ownGateway'> {
   readonly publicUrl: URL | undefined
   /** The state of the gateway in this process; undefined if there is none. */
   readonly view: () => View | undefined
@@ -111,6 +114,7 @@ export async function openRemoteControl(
     health: ports.health,
     endpoints: ports.endpoints,
     nodeActivity: ports.nodeActivity,
+    ownGateway: ports.ownGateway,
     explain: question => explainHere(question, ports, { find: query => control.find(query) }),
     writeLines: lines => {
       for (const line of lines.match(/[^\n]+\n/g) ?? []) log.lines.write(line)

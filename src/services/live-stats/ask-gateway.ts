@@ -1,18 +1,35 @@
 import { withTimeout } from '../../base/with-timeout.ts'
 import type { HealthBody } from '../health.ts'
-import { parseSamples, type Samples } from './exposition.ts'
-import { WANTED } from './traffic.ts'
+import { countersIn, type GatewayCounters } from './counters.ts'
 
 const TIMEOUT_MS = 2_000
 
 /** The answers of a gateway; a missing answer is absent. */
 export interface GatewayAnswer {
   readonly health?: HealthBody
-  readonly samples?: Samples
-  /** Why requested samples are missing. */
+  readonly counters?: GatewayCounters
+  /** Why requested counters are missing. */
   readonly rejected?: string
   /** A control plane of gw answered in place of a gateway. */
   readonly isControl?: true
+}
+
+/** The gateway of this process, which answers without HTTP and without a token: it may be in another thread. */
+export type AskOwnGateway = () => Promise<OwnGateway | undefined>
+
+/** Plain text, which crosses threads faster than objects. */
+export interface OwnGateway {
+  /** Its id in the store. */
+  readonly id: string
+  /** A {@link HealthBody} as JSON. */
+  readonly health: string
+  /** {@link GatewayCounters} as JSON. */
+  readonly counters: string
+}
+
+/** The same as {@link askGateway} says about it. */
+export function answerOfOwn({ health, counters }: OwnGateway): GatewayAnswer {
+  return { health: JSON.parse(health) as HealthBody, counters: JSON.parse(counters) as GatewayCounters }
 }
 
 /**
@@ -30,7 +47,7 @@ export async function askGateway(
   }
   if (health === undefined || token === undefined) return health ? { health } : {}
   const answer = await ask(new URL('/metrics', url), signal, { authorization: `Bearer ${token}` })
-  if (answer?.status === 200) return { health, samples: parseSamples(answer.text, WANTED) }
+  if (answer?.status === 200) return { health, counters: countersIn(answer.text) }
   return { health, rejected: answer ? rejectionText(answer.status) : 'it does not answer for /metrics' }
 }
 

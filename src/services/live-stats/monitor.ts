@@ -1,26 +1,47 @@
 import { pause } from '../../base/clock.ts'
+import type { TrafficCounters } from '../../metering/metrics/counters.ts'
 import { decode } from '../../schema/kinds.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
 import type { AppPorts } from '../context.ts'
 import { isAlive } from '../gateways.ts'
-import { askGateway, type GatewayAnswer, reachable } from './ask-gateway.ts'
-import { growth, type Sample, type Samples } from './exposition.ts'
+import {
+  type AskOwnGateway,
+  answerOfOwn,
+  askGateway,
+  type GatewayAnswer,
+  type OwnGateway,
+  reachable,
+} from './ask-gateway.ts'
+import { type GatewayCounters, growth } from './counters.ts'
 import { KeySampler, type KeysSample, nearLimits, type SampleTime } from './near-limits.ts'
-import { rejectionsOf, type StoreTraffic, type Traffic, trafficOfMetrics, trafficOfStore } from './traffic.ts'
+import {
+  rejectionsOf,
+  type StoreTraffic,
+  type Traffic,
+  trafficOfCounters,
+  trafficOfStore,
+} from './traffic.ts'
 import type { EndpointLiveStats, Flow, GatewayLiveStats, LiveStats } from './types.ts'
 
 /** The sources to read. */
-export interface LiveStatsSources {
+export interface LiveStatsSources extends GatewaySources {
   /** The address of a gateway; absent: the gateways that serve the store of this machine. */
   readonly url?: string
   readonly storeUrl: string
+}
+
+/** How gateways are asked. */
+export interface GatewaySources {
   /** The token for `/metrics`; never shown. */
   readonly metricsToken?: string
+  /** Asks the gateway of this process, if there is one; others are asked over HTTP. */
+  readonly askOwn?: AskOwnGateway
 }
 
 type LiveStatsPorts = Pick<AppPorts, 'clock' | 'cwd' | 'signal'>
 
+const OWN_TIMEOUT_MS = 2_000
 /** The first rates come early, not after a full interval. */
 const FIRST_MS = 500
 
@@ -58,13 +79,13 @@ interface StoreSample {
   readonly revision: number
   readonly endpoints: readonly StoredResource[]
   readonly keys: KeysSample
-  /** Absent where `/metrics` has it. */
+  /** Absent where the counters of the gateways have it. */
   readonly traffic?: StoreTraffic
 }
 
 /**
- * Samples running gateways repeatedly, and reports the difference of two samples: from `/metrics` with a token, else
- * from the store of this machine. If both have a value, `/metrics` is more exact.
+ * Samples running gateways repeatedly, and reports the difference of two samples: from the counters of the gateways if
+ * all of them tell these, else from the store of this machine. A gateway tells its own process, and others with a token.
  */
 export class LiveStatsMonitor {
   readonly #sources: Omit<LiveStatsSources, 'storeUrl'>
@@ -137,16 +158,27 @@ export class LiveStatsMonitor {
     const [atMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()]
     const gateways = await this.#gateways()
     const { metricsToken: token } = this.#sources
+    const own = await this.#own()
     const answered = await Promise.all(
-      gateways.map(async gateway => ({
-        ...gateway,
-        answer: gateway.url === undefined ? {} : await askGateway(gateway.url, { token, signal }),
-      })),
+      gateways.map(async (gateway): Promise<StatsSample['gateways'][number]> => {
+        const { url, stored } = gateway
+        if (own && stored?.id === own.id) return { ...gateway, answer: answerOfOwn(own) }
+        return { ...gateway, answer: url === undefined ? {} : await askGateway(url, { token, signal }) }
+      }),
     )
-    const isMeasured = answered.some(({ answer }) => answer.samples !== undefined)
+    const isMeasured = areMeasured(answered)
     const store =
       this.#store && (await this.#sampleStore(this.#store, { nowMs: atMs, monotonicMs }, isMeasured))
     return { atMs, monotonicMs, gateways: answered, ...(store && { store }) }
+  }
+
+  /** The answer of the gateway of this process; undefined if its thread is blocked. */
+  async #own(): Promise<OwnGateway | undefined> {
+    const { askOwn } = this.#sources
+    if (!askOwn) return undefined
+    const answered = new AbortController()
+    const late = pause(this.#ports.clock, OWN_TIMEOUT_MS, answered.signal).then(() => undefined)
+    return Promise.race([askOwn(), late]).finally(() => answered.abort())
   }
 
   async #gateways(): Promise<readonly AskedGateway[]> {
@@ -207,11 +239,11 @@ function liveStatsOf(
   sources: Pick<LiveStatsSources, 'metricsToken'>,
 ): LiveStats {
   const seconds = before ? Math.max(0.001, (after.monotonicMs - before.monotonicMs) / 1_000) : 0
-  const all = after.gateways.flatMap(({ answer }) => [...(answer.samples?.values() ?? [])])
-  const isMeasured = after.gateways.some(({ answer }) => answer.samples !== undefined)
+  const all = after.gateways.flatMap(({ answer }) => answer.counters ?? [])
+  const isMeasured = areMeasured(after.gateways)
   const traffic = before && trafficBetween(before, after, seconds, isMeasured)
   const grown = before ? grownSince(before, after) : []
-  const rejections = isMeasured ? rejectionsOf(grown, all, seconds) : undefined
+  const rejections = all.length > 0 ? rejectionsOf(grown, all, seconds) : undefined
   const gateways = after.gateways.map(gateway => gatewayLiveStats(gateway, after))
   const endpoints = endpointLiveStats(traffic?.endpoints ?? new Map(), seenBy(after), after.store?.endpoints)
   return {
@@ -240,20 +272,26 @@ function trafficBetween(
   seconds: number,
   isMeasured: boolean,
 ): Traffic | undefined {
-  if (isMeasured) return trafficOfMetrics(grownSince(before, after), seconds)
+  if (isMeasured) return trafficOfCounters(grownSince(before, after), seconds)
   if (!before.store?.traffic || !after.store?.traffic) return undefined
   return trafficOfStore(before.store.traffic, after.store.traffic, seconds)
 }
 
 /** Compared per gateway: each has its own counters, and a gateway without an earlier sample has no growth. */
-function grownSince(before: StatsSample, after: StatsSample): readonly Sample[] {
+function grownSince(before: StatsSample, after: StatsSample): readonly TrafficCounters[] {
   const earlier = new Map(
-    before.gateways.map(({ name, answer }): [string, Samples | undefined] => [name, answer.samples]),
+    before.gateways.map(({ name, answer }): [string, GatewayCounters | undefined] => [name, answer.counters]),
   )
   return after.gateways.flatMap(({ name, answer }) => {
     const known = earlier.get(name)
-    return known && answer.samples ? growth(known, answer.samples) : []
+    return known && answer.counters ? growth(known, answer.counters) : []
   })
+}
+
+/** Whether each gateway that answers has told its counters: without those of one, sums would be too small. */
+function areMeasured(gateways: StatsSample['gateways']): boolean {
+  const answering = gateways.filter(({ answer }) => answer.health !== undefined)
+  return answering.length > 0 && answering.every(({ answer }) => answer.counters !== undefined)
 }
 
 function gatewayLiveStats(
@@ -289,10 +327,8 @@ function seenBy({ gateways, atMs }: StatsSample): ReadonlyMap<string, SeenEndpoi
     if (stored && isAlive(stored, atMs))
       for (const { endpoint, ...seen } of stored.endpoints) own.set(endpoint, seen)
     // Newer than the store, but without the reasons.
-    for (const { name, labels, value } of answer.samples?.values() ?? []) {
-      const endpoint = labels['endpoint']
-      if (name !== 'gw_endpoint_healthy' || endpoint === undefined) continue
-      const state = value === 1 ? 'healthy' : 'unhealthy'
+    for (const [endpoint, isHealthy] of answer.counters?.endpoints ?? []) {
+      const state = isHealthy ? 'healthy' : 'unhealthy'
       if (own.get(endpoint)?.state !== state) own.set(endpoint, { state })
     }
     for (const [endpoint, seen] of own)

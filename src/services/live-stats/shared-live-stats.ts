@@ -1,6 +1,6 @@
 import type { Store } from '../../store/types.ts'
 import type { AppPorts } from '../context.ts'
-import { LiveStatsMonitor } from './monitor.ts'
+import { type GatewaySources, LiveStatsMonitor } from './monitor.ts'
 import { type LiveStatsShown, liveStatsToJson } from './to-json.ts'
 
 /** How long readers share a sample: each asks once in two seconds. */
@@ -21,9 +21,7 @@ export class SharedLiveStats {
   #latest: Promise<LiveStatsShown> | undefined
   #sampledAtMs = Number.NEGATIVE_INFINITY
 
-  /** @param metricsToken the token for `/metrics` of the gateways. */
-  constructor(store: Store, metricsToken: string | undefined, ports: Pick<AppPorts, 'clock' | 'signal'>) {
-    const sources = metricsToken === undefined ? {} : { metricsToken }
+  constructor(store: Store, sources: GatewaySources, ports: Pick<AppPorts, 'clock' | 'signal'>) {
     this.#open = () => LiveStatsMonitor.of(store, sources, ports)
     this.#clock = ports.clock
     this.#monitor = this.#open()

@@ -1,5 +1,6 @@
+import type { Counts, TrafficCounters } from '../../metering/metrics/counters.ts'
 import type { StoredCall, UsageRow } from '../../store/ledger/types.ts'
-import { quantile, type Sample } from './exposition.ts'
+import { addCounts, quantile } from './counters.ts'
 import type { Flow, Rejection } from './types.ts'
 
 /** Traffic by endpoint and by model. */
@@ -10,73 +11,79 @@ export interface Traffic {
   readonly tokensPerSecond: number
 }
 
-/** The metrics to read; other samples of a scrape are dropped. */
-export const WANTED: ReadonlySet<string> = new Set([
-  'gw_requests_total',
-  'gw_rejections_total',
-  'gw_tokens_total',
-  'gw_upstream_attempts_total',
-  'gw_endpoint_healthy',
-  'gw_requests_in_flight',
-  'gw_config_revision',
-  'gen_ai_server_request_duration_seconds_bucket',
-])
-const DURATION = 'gen_ai_server_request_duration_seconds_bucket'
-
-/** Computes the traffic from the growth of the counters of `/metrics`. */
-export function trafficOfMetrics(grown: readonly Sample[], seconds: number): Traffic {
-  const of = (name: string) => grown.filter(sample => sample.name === name)
-  const [requests, tokens, attempts, durations] = [
-    of('gw_requests_total'),
-    of('gw_tokens_total'),
-    of('gw_upstream_attempts_total'),
-    of(DURATION),
-  ]
-  const flow = (name: string, label: string, durationLabel: string): Flow => {
-    const own = (samples: readonly Sample[], by = label) =>
-      samples.filter(({ labels }) => labels[by] === name)
-    const ownRequests = own(requests)
-    const results = label === 'endpoint' ? sums(own(attempts), 'result') : sums(ownRequests, 'outcome')
-    const tried = results.reduce((sum, [, count]) => sum + count, 0)
-    const fine = results.reduce((sum, [result, count]) => (isFine(result) ? sum + count : sum), 0)
-    return {
-      name,
-      // A call rejected before dispatch is no load of an endpoint.
-      requestsPerSecond: (label === 'endpoint' ? tried : total(ownRequests)) / seconds,
-      tokensPerSecond: total(own(tokens)) / seconds,
-      ...quantiles(own(durations, durationLabel)),
-      failed: tried === 0 ? 0 : 1 - fine / tried,
-      results,
+/** Computes the traffic from the growth of the counters of gateways. */
+export function trafficOfCounters(grown: readonly TrafficCounters[], seconds: number): Traffic {
+  const [endpoints, models] = [new FlowSums(), new FlowSums()]
+  for (const { series, attempts } of grown) {
+    for (const { endpoint, model, outcomes, tokens, durations } of series) {
+      endpoints.add(endpoint, { tokens, durations })
+      models.add(model, { tokens, durations, results: outcomes })
     }
+    for (const { endpoint, results } of attempts) endpoints.add(endpoint, { results })
   }
+  const all = grown.flatMap(({ series }) => series)
   return {
-    endpoints: flows(names([...requests, ...attempts], 'endpoint'), name =>
-      flow(name, 'endpoint', 'endpoint'),
-    ),
-    models: flows(names(requests, 'model'), name => flow(name, 'model', 'gen_ai_request_model')),
-    requestsPerSecond: total(requests) / seconds,
-    tokensPerSecond: total(tokens) / seconds,
+    // A call rejected before dispatch is no load of an endpoint: its attempts are.
+    endpoints: endpoints.flows(seconds),
+    models: models.flows(seconds),
+    requestsPerSecond: all.reduce((sum, { outcomes }) => sum + total(outcomes), 0) / seconds,
+    tokensPerSecond: all.reduce((sum, { tokens }) => sum + tokens, 0) / seconds,
   }
 }
 
+/** Counters by name of an endpoint or a model. */
+class FlowSums {
+  readonly #sums = new Map<
+    string,
+    { tokens: number; readonly results: Map<string, number>; readonly durations: Map<string, number> }
+  >()
+
+  add(
+    name: string,
+    more: { readonly tokens?: number; readonly results?: Counts; readonly durations?: Counts },
+  ): void {
+    if (name === '') return
+    let sums = this.#sums.get(name)
+    if (!sums) this.#sums.set(name, (sums = { tokens: 0, results: new Map(), durations: new Map() }))
+    sums.tokens += more.tokens ?? 0
+    addCounts(sums.results, more.results ?? {})
+    addCounts(sums.durations, more.durations ?? {})
+  }
+
+  flows(seconds: number): ReadonlyMap<string, Flow> {
+    return new Map(
+      [...this.#sums].map(([name, { tokens, results, durations }]): [string, Flow] => {
+        const ordered = largestFirst(results)
+        const tried = ordered.reduce((sum, [, count]) => sum + count, 0)
+        const fine = ordered.reduce((sum, [result, count]) => (isFine(result) ? sum + count : sum), 0)
+        return [
+          name,
+          {
+            name,
+            requestsPerSecond: tried / seconds,
+            tokensPerSecond: tokens / seconds,
+            ...quantiles(durations),
+            failed: tried === 0 ? 0 : 1 - fine / tried,
+            results: ordered,
+          },
+        ]
+      }),
+    )
+  }
+}
+
+/** @param all since the starts of the gateways. */
 export function rejectionsOf(
-  grown: readonly Sample[],
-  all: readonly Sample[],
+  grown: readonly TrafficCounters[],
+  all: readonly TrafficCounters[],
   seconds: number,
 ): readonly Rejection[] {
-  const perReason = new Map(
-    sums(
-      grown.filter(({ name }) => name === 'gw_rejections_total'),
-      'reason',
-    ),
-  )
-  const totals = sums(
-    all.filter(({ name }) => name === 'gw_rejections_total'),
-    'reason',
-  )
-  return totals.map(([reason, count]) => ({
+  const [recent, totals] = [new Map<string, number>(), new Map<string, number>()]
+  for (const { rejections } of grown) addCounts(recent, rejections)
+  for (const { rejections } of all) addCounts(totals, rejections)
+  return largestFirst(totals).map(([reason, count]) => ({
     reason,
-    perSecond: seconds === 0 ? 0 : (perReason.get(reason) ?? 0) / seconds,
+    perSecond: seconds === 0 ? 0 : (recent.get(reason) ?? 0) / seconds,
     total: count,
   }))
 }
@@ -136,30 +143,17 @@ function isFine(result: string): boolean {
   return result === 'answered' || result === 'client_gone' || result === 'rejected'
 }
 
-function total(samples: readonly Sample[]): number {
-  return samples.reduce((sum, { value }) => sum + value, 0)
+function total(counts: Counts): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0)
 }
 
-/** Largest first, without zeros. */
-function sums(samples: readonly Sample[], label: string): readonly (readonly [string, number])[] {
-  const counts = new Map<string, number>()
-  for (const { labels, value } of samples) {
-    const name = labels[label] ?? ''
-    counts.set(name, (counts.get(name) ?? 0) + value)
-  }
+/** Without zeros. */
+function largestFirst(counts: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
   return [...counts].filter(([, count]) => count > 0).toSorted(([, a], [, b]) => b - a)
 }
 
-function names(samples: readonly Sample[], label: string): readonly string[] {
-  return [...new Set(samples.map(({ labels }) => labels[label] ?? ''))].filter(name => name !== '')
-}
-
-function flows(all: readonly string[], make: (name: string) => Flow): ReadonlyMap<string, Flow> {
-  return new Map(all.map(name => [name, make(name)]))
-}
-
-function quantiles(buckets: readonly Sample[]): { p50Ms?: number; p95Ms?: number } {
-  const [p50, p95] = [quantile(0.5, buckets), quantile(0.95, buckets)]
+function quantiles(durations: ReadonlyMap<string, number>): { p50Ms?: number; p95Ms?: number } {
+  const [p50, p95] = [quantile(0.5, durations), quantile(0.95, durations)]
   return {
     ...(p50 !== undefined && { p50Ms: p50 * 1_000 }),
     ...(p95 !== undefined && { p95Ms: p95 * 1_000 }),

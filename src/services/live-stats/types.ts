@@ -12,7 +12,7 @@ export interface LiveStats {
   /** Enabled endpoints that have neither answered nor failed; 0 if no gateway serves. */
   readonly unanswered: number
   readonly models: readonly Flow[]
-  /** Absent without a metrics token: only `/metrics` has rejections. */
+  /** Absent if no gateway tells its counters: the store has no rejections. */
   readonly rejections?: readonly Rejection[]
   readonly keys: readonly KeyLiveStats[]
   readonly total: Total
@@ -53,7 +53,7 @@ export interface Flow {
   readonly p95Ms?: number
   /** Share of the attempts or calls that were not answered, 0 to 1. */
   readonly failed: number
-  /** Attempts by result, most frequent first; empty without `/metrics`. */
+  /** Attempts by result, most frequent first; empty if the traffic is read from the store. */
   readonly results: readonly (readonly [result: string, count: number])[]
 }
 

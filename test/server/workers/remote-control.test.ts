@@ -56,6 +56,7 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
     health: () => expect.unreachable(),
     endpoints: () => [],
     nodeActivity: () => ({ nodes: [], endpoints: [] }),
+    ownGateway: () => undefined,
     view: () => undefined,
     onDeath: error => deaths.push(error),
     threadsUrl,

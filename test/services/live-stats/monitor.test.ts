@@ -279,21 +279,88 @@ keys: { app: { kind: platform } }
   })
 })
 
-it('REST answers the status of a running gateway as `gw status` prints it', async () => {
+/** A gateway with its control plane, its administrator, and a key. */
+async function ownGateway(environment: Readonly<Record<string, string>>) {
   const own = tempDir(onTestFinished)
-  const config = own.write('gw.yaml', 'version: 1\nsettings: { currency: EUR }\n')
-  const environment = { METRICS_TOKEN: TOKEN, GW_ADMIN_PASSWORD: PASSWORD }
-  const { controlUrl, store } = await wholeGateway(onTestFinished, config, environment)
-  const opened = await fetch(`${controlUrl}/api/v1/session`, {
+  const config = own.write(
+    'gw.yaml',
+    `version: 1
+settings: { currency: EUR }
+endpoints: { main: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served } }
+publications: { chat: { bindings: [{ endpoint: main }] } }
+keys: { app: { kind: platform } }
+`,
+  )
+  const started = await wholeGateway(onTestFinished, config, { ...environment, GW_ADMIN_PASSWORD: PASSWORD })
+  const key = await started.issue('app')
+  const opened = await fetch(`${started.controlUrl}/api/v1/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ username: 'admin', password: PASSWORD }),
   })
   const { token } = (await opened.json()) as { readonly token: string }
-  const headers = { authorization: `Bearer ${token}` }
-  const answered: unknown = await (await fetch(`${controlUrl}/api/v1/status`, { headers })).json()
+  return {
+    ...started,
+    cwd: own.path,
+    ask: async (path: string): Promise<unknown> => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await fetch(`${started.controlUrl}/api/v1/${path}`, { headers })).json()
+    },
+    chat: async (model: string) => {
+      upstream.answer(json(ANSWER))
+      const answer = await fetch(`${started.gatewayUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model }),
+      })
+      await answer.text()
+    },
+  }
+}
+
+it.each([{}, { METRICS_TOKEN: TOKEN }])(
+  'the control plane asks the gateway of its own process without a scrape: %j',
+  async environment => {
+    const { ask, chat, gatewayUrl } = await ownGateway(environment)
+    await ask('pulse')
+    await expect
+      .poll(
+        async () => {
+          await Promise.all([chat('chat'), chat('nobody')])
+          return ask('pulse')
+        },
+        { timeout: 15_000 },
+      )
+      .toMatchObject({
+        total: { rejected_per_second: expect.any(Number) as number },
+        gateways: [{ state: 'ok', revision: 1, url: gatewayUrl }],
+        endpoints: [
+          {
+            name: 'main',
+            state: 'healthy',
+            p95_ms: expect.any(Number),
+            results: { answered: expect.any(Number) },
+          },
+        ],
+        models: [{ name: 'chat', p95_ms: expect.any(Number) }],
+        rejections: [{ reason: 'model_not_found' }],
+        notes: [],
+      })
+    const scrape = await fetch(`${gatewayUrl}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    expect(scrape.status).toBe('METRICS_TOKEN' in environment ? 200 : 404)
+    expect(await scrape.text()).not.toContain('path="/metrics"')
+  },
+)
+
+it('REST answers the status of a running gateway as `gw status` prints it', async () => {
+  const environment = { METRICS_TOKEN: TOKEN }
+  const { ask, store, cwd } = await ownGateway(environment)
+  const answered = await ask('status')
   expect(answered).toMatchObject({ gateways: [{ state: 'ok', behind: false }], problems: [], notes: [] })
-  const world = { cwd: own.path, clock: systemClock, environment }
-  const { stdout } = await gw(['status', '--store', store, '--format', 'json'], world)
+  const { stdout } = await gw(['status', '--store', store, '--format', 'json'], {
+    cwd,
+    clock: systemClock,
+    environment,
+  })
   expect(JSON.parse(stdout)).toEqual({ ...(answered as object), at: expect.any(String) })
 })
