@@ -22,7 +22,7 @@ export class SharedAnswers {
     this.#events = events
   }
 
-  /** The same handlers, with shared answers where consoles read again without a change by anybody. */
+  /** The same handlers, with shared answers where consoles read again without a change in between. */
   over(handlers: Handlers): Handlers {
     const { list_calls, list_rejections } = handlers
     return {

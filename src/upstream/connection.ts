@@ -110,7 +110,13 @@ export class UpstreamConnection implements IndexedSetMember, ResponseEvents {
 
   /** The answer permits another request, and everything was sent and read. */
   get isReusable(): boolean {
-    return !this.#isClosed && this.#parser.keepAlive && this.#isSent && !this.#hasSurplus
+    return (
+      !this.#isClosed &&
+      this.#parser.keepAlive &&
+      this.#isSent &&
+      this.#socket?.writableLength === 0 &&
+      !this.#hasSurplus
+    )
   }
 
   /** The time for which the upstream keeps an idle connection, if it says so. */
@@ -140,9 +146,11 @@ export class UpstreamConnection implements IndexedSetMember, ResponseEvents {
   resume(): void {
     if (!this.#isPaused || this.#isClosed) return
     this.#isPaused = false
+    // Before more is read: the stream of a node passes it at once, which may end this request or pause it again.
+    const { isComplete } = this.#parser
     if (this.#readsDirectly) this.#socket?.read(0)
     else this.#socket?.resume()
-    if (this.#parser.isComplete) this.#complete()
+    if (isComplete) this.#complete()
   }
 
   /** Ends the connection at once. Its handler is not called. */
@@ -288,8 +296,16 @@ export class UpstreamConnection implements IndexedSetMember, ResponseEvents {
   #ended(): void {
     if (!this.#handler || this.#waiting || !this.#parser.end())
       return this.fail(new ConnectionClosed('the upstream closed the connection'))
-    // The end of a paused answer waits.
-    if (!this.#isPaused) this.#complete()
+    // The end of a paused answer waits; nothing can follow it.
+    if (this.#isPaused) this.#hasSurplus = true
+    else this.#complete()
+  }
+
+  /** Ends the connection and its request at once, even if a complete answer waits to be read. */
+  abandon(error: Error): void {
+    const handler = this.#handler
+    this.destroy()
+    handler?.onFailed(error)
   }
 
   /** Ends the connection, and its request. */

@@ -192,7 +192,8 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   onData(bytes: Buffer): boolean {
     this.#moved = true
     try {
-      this.#paused = !this.#take(bytes)
+      // TLS passes on the rest of a read after that: it stays paused until `resume`.
+      if (!this.#take(bytes)) this.#paused = true
     } catch (error) {
       this.abort(new Error('the sink of the answer failed', { cause: error }))
     }

@@ -115,8 +115,17 @@ export function requestHead(
   for (let index = 0; index < proxyHeaders.length; index += 2)
     head += `${proxyHeaders[index]}: ${proxyHeaders[index + 1]}\r\n`
   head += '\r\n'
-  if (!VALID_HEAD.test(head)) throw new Error('a header of the request has a character that cannot be sent')
+  // A value may not add a valid line: beside the fields there are the request line, host, connection and the end.
+  const lineCount = 4 + (lines.length + proxyHeaders.length) / 2
+  if (!VALID_HEAD.test(head) || lineEnds(head) !== lineCount)
+    throw new Error('a header of the request has a character that cannot be sent')
   return head
+}
+
+function lineEnds(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++
+  return count
 }
 
 /** The forwarded headers of the upstream; the caller appends those of the gateway. */

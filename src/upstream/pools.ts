@@ -2,7 +2,7 @@ import type { buildConnector as Build } from 'undici'
 import type { Clock, Timer } from '../base/clock.ts'
 import { IndexedSet } from '../base/indexed-set.ts'
 import { parseProxy } from '../base/proxies.ts'
-import { type Connect, ConnectionClosed, UpstreamConnection } from './connection.ts'
+import { type Connect, UpstreamConnection } from './connection.ts'
 import { guardedLookup } from './lookup.ts'
 import { NO_NODES, type NodeDirectory, nodeConnector } from './nodes.ts'
 import { certificates, proxyConnector } from './proxy.ts'
@@ -140,7 +140,7 @@ export class ClientPool {
     const taken = [...this.#taken]
     this.retire()
     this.#taken.clear()
-    for (const connection of taken) connection.fail(new ConnectionClosed('the gateway closed the connection'))
+    for (const connection of taken) connection.abandon(new Error('the gateway closed the connection'))
   }
 
   /** What was released a whole turn ago has been read from since: the event loop has looked at all sockets. */
@@ -161,7 +161,8 @@ export class ClientPool {
       if (connection.expiresMs <= nowMs) connection.destroy()
       return !connection.isClosed
     })
-    this.#sweep = this.#idle.length > 0 ? this.#clock.after(SWEEP_MS, this.#closeExpired) : undefined
+    const kept = this.#idle.length + this.#rested.length + this.#resting.length
+    this.#sweep = kept > 0 ? this.#clock.after(SWEEP_MS, this.#closeExpired) : undefined
   }
 }
 

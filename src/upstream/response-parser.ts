@@ -29,6 +29,7 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r
 /** RFC 9112 §5: whole lines, no space before the colon, no folded line. */
 const FIELD_LINES = /^(?:[!#$%&'*+.^`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
 const LONE_LINE_END = /(?:^|[^\r])\n|\r[^\n]/
+const LINE_END = /[\r\n]/
 const VERSION = 'HTTP/1.'
 const LAST_CODING_IS_CHUNKED = /(?:^|,)[\t ]*chunked$/i
 
@@ -71,6 +72,11 @@ export class ResponseParser {
   #text = ''
   /** Remaining bytes of the body or of the chunk. */
   #left = 0
+  #mustClose = false
+  /** Where the first line of the text begins that was not whole at the last check. */
+  #checked = 0
+  /** Up to here a check has seen the text. */
+  #scanned = 0
   #hasDigit = false
   #extensionBytes = 0
   /** Where the data of the chunks of this read is. */
@@ -85,6 +91,8 @@ export class ResponseParser {
   begin(): void {
     this.#state = 'head'
     this.#text = ''
+    this.#checked = 0
+    this.#scanned = 0
   }
 
   /** Reports nothing more. */
@@ -120,15 +128,32 @@ export class ResponseParser {
     const next = this.#collect(bytes, from)
     const text = this.#text
     if (next === undefined) {
-      const start = STATUS_LINE.exec(text)
-      if (!start && !VERSION.startsWith(text.slice(0, VERSION.length)))
-        throw new InvalidResponse('the answer is not HTTP')
-      checkUnfinished(text, start?.[0].length)
+      this.#checkUnfinished()
       return bytes.length
     }
     this.#text = ''
+    this.#checked = 0
+    this.#scanned = 0
     this.#read(text)
     return next
+  }
+
+  /** Rejects a head that can no longer become valid, so that nothing waits for the rest of it. Each line is checked once. */
+  #checkUnfinished(): void {
+    const text = this.#text
+    const isNew = this.#scanned < VERSION.length
+    const fresh = text.slice(Math.max(this.#checked, this.#scanned - 1))
+    this.#scanned = text.length
+    if (isNew && this.#checked === 0 && !VERSION.startsWith(text.slice(0, VERSION.length)))
+      throw new InvalidResponse('the answer is not HTTP')
+    if (!LINE_END.test(fresh)) return
+    if (LONE_LINE_END.test(fresh)) throw new InvalidResponse('the head is malformed')
+    const end = text.lastIndexOf('\r\n') + CRLF_BYTES
+    if (end <= this.#checked || end < CRLF_BYTES) return
+    const from = this.#checked > 0 ? this.#checked : STATUS_LINE.exec(text)?.[0].length
+    if (from === undefined || !FIELD_LINES.test(text.slice(from, end)))
+      throw new InvalidResponse('the head is malformed')
+    this.#checked = end
   }
 
   /** Adds to the text of a head or of trailers. @returns where the bytes after its end begin. */
@@ -163,6 +188,7 @@ export class ResponseParser {
     let length: string | undefined
     let coding: string | undefined
     this.keepAliveMs = undefined
+    this.#mustClose = false
     for (let index = 0; index < headers.length; index += 2) {
       const name = headers[index] as string
       const value = headers[index + 1] as string
@@ -199,8 +225,9 @@ export class ResponseParser {
 
   #readConnection(name: string, value: string): void {
     if (name === 'connection') {
-      if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(value)) this.keepAlive = false
+      if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(value)) this.#mustClose = true
       else if (/(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i.test(value)) this.keepAlive = true
+      if (this.#mustClose) this.keepAlive = false
     } else if (name === 'keep-alive') {
       const [, seconds] = /(?:^|[\s,;])timeout=(\d{1,6})/i.exec(value) ?? []
       if (seconds !== undefined) this.keepAliveMs = Number(seconds) * 1_000
@@ -256,7 +283,7 @@ export class ResponseParser {
   #trailers(bytes: Buffer, from: number): number {
     const next = this.#collect(bytes, from)
     if (next === undefined) {
-      checkUnfinished(this.#text, CRLF_BYTES)
+      this.#checkUnfinished()
       return bytes.length
     }
     if (!FIELD_LINES.test(this.#text.slice(CRLF_BYTES, -CRLF_BYTES)))
@@ -274,6 +301,8 @@ export class ResponseParser {
       if (byte !== LF) throw new InvalidResponse('the size of a chunk is malformed')
       this.#state = this.#left === 0 ? 'trailers' : 'chunk_data'
       this.#text = '\r\n'
+      this.#checked = CRLF_BYTES
+      this.#scanned = CRLF_BYTES
     } else if (state === 'chunk_data_cr') {
       if (byte !== CR) throw new InvalidResponse('a chunk is longer than its size')
       this.#state = 'chunk_data_lf'
@@ -302,17 +331,6 @@ export class ResponseParser {
     else if ((byte < SPACE && byte !== TAB) || byte === DELETE || ++this.#extensionBytes > MAX_HEAD_BYTES)
       throw new InvalidResponse('the extension of a chunk is malformed')
   }
-}
-
-/**
- * Rejects a head that can no longer become valid, so that nothing waits for the rest of it.
- *
- * @param fieldsStart Where its header lines begin, if it has a whole status line.
- */
-function checkUnfinished(text: string, fieldsStart: number | undefined): void {
-  const whole = text.slice(fieldsStart, text.lastIndexOf('\r\n') + CRLF_BYTES)
-  const isValid = fieldsStart === undefined ? !text.includes('\r\n') : FIELD_LINES.test(whole)
-  if (!isValid || LONE_LINE_END.test(text)) throw new InvalidResponse('the head is malformed')
 }
 
 /** Names and values of valid header lines. */

@@ -288,7 +288,7 @@ function grownSince(before: StatsSample, after: StatsSample): readonly TrafficCo
   })
 }
 
-/** Whether each gateway that answers has told its counters: without those of one, sums would be too small. */
+/** Whether each gateway that answers has given its counters: without those of one, sums would be too small. */
 function areMeasured(gateways: StatsSample['gateways']): boolean {
   const answering = gateways.filter(({ answer }) => answer.health !== undefined)
   return answering.length > 0 && answering.every(({ answer }) => answer.counters !== undefined)
