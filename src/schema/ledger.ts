@@ -38,6 +38,10 @@ export function usageOf(parts: Partial<Usage>): Usage {
   }
 }
 
+export function hasUnitsBesideTokens({ searchUnits, durationMs, characters, images }: Usage): boolean {
+  return searchUnits + durationMs + characters + images > 0
+}
+
 /** The price of a publication; nano-units per million tokens, and for each of the other units. */
 export interface Price {
   readonly inputNanoPerMtok: bigint

@@ -26,7 +26,9 @@ const flow = {
   p50_ms: z.number().nullable().describe('From the first byte of a request to the last of its answer.'),
   p95_ms: z.number().nullable(),
   failed: z.number().describe('The share of attempts or calls that were not answered, 0 to 1.'),
-  results: z.record(z.string(), z.number()).describe('Attempts by result; empty if a gateway of another process needs METRICS_TOKEN.'),
+  results: z
+    .record(z.string(), z.number())
+    .describe('Attempts by result; empty if a gateway of another process needs METRICS_TOKEN.'),
 }
 
 const endpointState = {
@@ -45,7 +47,10 @@ const liveStats = z
       requests_per_second: z.number(),
       tokens_per_second: z.number(),
       in_flight: z.int().describe('Requests in flight, streams included.'),
-      rejected_per_second: z.number().nullable().describe('Null if only gateways of other processes serve, and METRICS_TOKEN is missing.'),
+      rejected_per_second: z
+        .number()
+        .nullable()
+        .describe('Null if only gateways of other processes serve, and METRICS_TOKEN is missing.'),
     }),
     gateways: z.array(gateway),
     endpoints: z.array(z.strictObject({ ...endpointState, ...flow })),

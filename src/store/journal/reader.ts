@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { Row } from '../ledger/messages.ts'
-import { ByteReader } from './bytes.ts'
+import { ByteReader, TextCache } from './bytes.ts'
 import { listSegments, segmentPath } from './files.ts'
 import {
   decodeHeader,
@@ -17,7 +17,7 @@ import {
 import { decodeRow } from './row-codec.ts'
 
 /** Read at once: more than most turns write. */
-const WINDOW_BYTES = 262_144
+const WINDOW_BYTES = 65_536
 
 const NOTHING = Buffer.alloc(0)
 
@@ -49,6 +49,11 @@ export class JournalReader {
   /** Bytes of the segment, from {@link #from} on. */
   #bytes: Buffer = NOTHING
   #from = 0
+  /** Of these bytes, if rows of them were read. */
+  #rows: ByteReader | undefined
+  readonly #texts = new TextCache()
+  /** The segment that was read at the last {@link takeFinished}. */
+  #finishedAt = 0
   /** The offset of the next piece in the segment. */
   #at = HEADER_BYTES
   /** Where the search for the next row ended, for a message. */
@@ -70,10 +75,15 @@ export class JournalReader {
     return this.#nextRow
   }
 
-  /** Segments of the process that is read that have no row from {@link nextRow} on, nor will have one. */
-  get finished(): readonly number[] {
+  /**
+   * Segments of the process that is read that have no row from {@link nextRow} on, nor will have one. Empty while the reader
+   * has not gone on to another segment since the last time.
+   */
+  takeFinished(): readonly number[] {
     const current = this.#segment?.number ?? 0
+    if (current === this.#finishedAt) return []
     const found = this.#segments()
+    this.#finishedAt = current
     const isOver = ({ number, header }: Found) =>
       number < current &&
       found.some(
@@ -107,7 +117,8 @@ export class JournalReader {
 
   #take(piece: PieceHeader, rows: NumberedRow[]): void {
     const from = this.#at - this.#from + PIECE_HEADER_BYTES
-    const reader = new ByteReader(this.#bytes, from, from + piece.length)
+    const reader = (this.#rows ??= new ByteReader(this.#bytes, 0, 0, this.#texts))
+    reader.seek(from, from + piece.length)
     for (let number = piece.firstRow; number < piece.firstRow + piece.rows; number++) {
       const row = decodeRow(reader)
       // Rows that were written again after a fault were read before.
@@ -129,7 +140,7 @@ export class JournalReader {
   #load({ number, header, seed }: Found, bytes: number): PieceHeader | undefined {
     const length = Math.max(0, Math.min(bytes, header.bytes - this.#at))
     const loaded = this.#bytes.length === length ? this.#bytes : Buffer.alloc(length)
-    this.#bytes = NOTHING
+    this.#forget()
     readInto(segmentPath(this.#folder, number), loaded, this.#at)
     this.#bytes = loaded
     this.#from = this.#at
@@ -157,8 +168,7 @@ export class JournalReader {
     const before = { segment: this.#segment, at: this.#at }
     this.#segment = segment
     this.#at = HEADER_BYTES
-    this.#bytes = NOTHING
-    this.#from = 0
+    this.#forget()
     for (;;) {
       const piece = this.#pieceHere(segment)
       if (!piece) break
@@ -168,9 +178,14 @@ export class JournalReader {
     this.#misfit = { number: segment.number, at: this.#at }
     this.#segment = before.segment
     this.#at = before.at
+    this.#forget()
+    return false
+  }
+
+  #forget(): void {
     this.#bytes = NOTHING
     this.#from = 0
-    return false
+    this.#rows = undefined
   }
 
   /** The segments that the last process has begun, in order: what earlier ones wrote was folded when it started. */

@@ -49,11 +49,50 @@ export function toFlags(bits: number): readonly Flag[] {
   return bits === 0 ? [] : FLAGS.filter((_, at) => bits & (1 << at))
 }
 
-const REQUEST_ID = /^req_[0-9a-f]{24}$/
+const REQUEST_PREFIX = 'req_'
+const REQUEST_BYTES = 12
+const REQUEST_LENGTH = REQUEST_PREFIX.length + 2 * REQUEST_BYTES
+
+/** The values of hexadecimal digits by their codes; −1 for all others. */
+const DIGITS = Int8Array.from({ length: 256 }, (_, code) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(code)),
+)
 
 /** A request id as stored: the digits of an id of this gateway as bytes, any other as it is. */
 export function fromRequestId(id: string): Buffer | string {
-  return REQUEST_ID.test(id) ? Buffer.from(id.slice(4), 'hex') : id
+  return digitsInto(Buffer.alloc(REQUEST_BYTES), id)
+}
+
+/** As {@link fromRequestId}, for ids of which the last `count` are needed: their bytes are used again. */
+export class RequestIdBytes {
+  readonly #buffers: readonly Buffer[]
+  #next = 0
+
+  constructor(count: number) {
+    this.#buffers = Array.from({ length: count }, () => Buffer.alloc(REQUEST_BYTES))
+  }
+
+  of(id: string): Buffer | string {
+    const bytes = this.#buffers[this.#next] as Buffer
+    this.#next = (this.#next + 1) % this.#buffers.length
+    return digitsInto(bytes, id)
+  }
+}
+
+function digitsInto(bytes: Buffer, id: string): Buffer | string {
+  if (id.length !== REQUEST_LENGTH || !id.startsWith(REQUEST_PREFIX)) return id
+  for (let at = 0; at < REQUEST_BYTES; at++) {
+    const from = REQUEST_PREFIX.length + 2 * at
+    const high = digit(id, from)
+    const low = digit(id, from + 1)
+    if (high < 0 || low < 0) return id
+    bytes[at] = high * 16 + low
+  }
+  return bytes
+}
+
+function digit(id: string, at: number): number {
+  return DIGITS[id.charCodeAt(at)] ?? -1
 }
 
 /** An expression for the request id of a row. */

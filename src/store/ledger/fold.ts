@@ -13,9 +13,11 @@ export function foldRows(
   rows: LedgerRows,
   foldedRow: number,
 ): readonly string[] {
-  for (const [index, { number }] of batch.entries())
-    if (number !== foldedRow + 1 + index)
-      throw new JournalDamaged(`row ${foldedRow + 1 + index} of the journal is missing`)
+  let expected = foldedRow + 1
+  for (const { number } of batch) {
+    if (number !== expected) throw new JournalDamaged(`row ${expected} of the journal is missing`)
+    expected += 1
+  }
   const lastRow = batch.at(-1)?.number
   const alarms: string[] = []
   const left = batch.map(({ row }) => row)

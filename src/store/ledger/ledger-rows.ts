@@ -1,8 +1,26 @@
 import Database from 'better-sqlite3'
-import type { CallRecord, Claim, Hold, HoldEnd, Settlement, StoredIds, Usage } from '../../schema/ledger.ts'
-import { codeOf, fromFlags, fromRequestId, KINDS, type NanoParts, parts, toNano } from './columns.ts'
+import {
+  type CallRecord,
+  type Hold,
+  type HoldEnd,
+  hasUnitsBesideTokens,
+  type Settlement,
+  type StoredIds,
+  type Usage,
+} from '../../schema/ledger.ts'
+import {
+  codeOf,
+  fromFlags,
+  fromRequestId,
+  KINDS,
+  type NanoParts,
+  parts,
+  RequestIdBytes,
+  toNano,
+} from './columns.ts'
+import { type GroupedOptions, GroupedStatement, MOST_WAITING, type Value } from './grouped-statement.ts'
 import { Interned } from './interned.ts'
-import { LogPages } from './log-pages.ts'
+import { type LoggedRow, LogPages } from './log-pages.ts'
 import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
 import * as sql from './statements.ts'
@@ -27,11 +45,17 @@ export class RowRejected extends Error {
 /** Error codes about a row (https://sqlite.org/rescode.html); all others are about the database or the disk. */
 const ROW_CODES = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE)/
 
+/** One of several rows that were written together was rejected, or one contradicts the ledger. */
+class GroupRejected extends Error {
+  override readonly name = 'GroupRejected'
+}
+
 const SETTLE = codeOf('settle')
 const RELEASE = codeOf('release')
 
 /** A hold of the current batch, and its index there. */
 interface NewHold {
+  readonly open: OpenHold
   readonly hold: Hold
   readonly index: number
 }
@@ -40,19 +64,27 @@ interface NewHold {
  * Writes batches: ends of calls, open holds and the sums over them, in one transaction each. A call that ends in the batch
  * of its hold is one row; otherwise the hold waits in `open_holds`.
  * A batch is written whole or not at all, and may be retried: a failed attempt leaves no trace.
+ *
+ * Rows are written in groups, without a look at what the ledger has of them. If it contradicts one, or SQLite rejects one,
+ * the batch begins anew, row by row, which shows which one that is.
  */
 export class LedgerRows {
   readonly #raw: Database.Database
   readonly #lane: number
   readonly #begin: Database.Statement
   readonly #commit: Database.Statement
-  readonly #openHold: Database.Statement
-  readonly #closeHold: Database.Statement
+  readonly #openHold: GroupedStatement
+  readonly #closeHold: GroupedStatement
+  readonly #anyEnd: GroupedStatement
   readonly #addOpenHolds: Database.Statement
-  readonly #insertEnd: Database.Statement
+  /** Of ends, and of those that have tokens alone: one of both is empty. */
+  readonly #insertEnd: GroupedStatement
+  readonly #insertTokenEnd: GroupedStatement
   readonly #storeResponse: Database.Statement
   readonly #endOf: Database.Statement
-  readonly #call: Database.Statement
+  /** Likewise. */
+  readonly #call: GroupedStatement
+  readonly #tokenCall: GroupedStatement
   readonly #quarter: Database.Statement
   readonly #day: Database.Statement
   readonly #keyDay: Database.Statement
@@ -67,10 +99,21 @@ export class LedgerRows {
   readonly #prices: Interned
   readonly #logPages: LogPages
   readonly #holds: OpenHolds
-  /** The holds of the current batch that are still open. */
-  readonly #newHolds = new Map<OpenHold, NewHold>()
+  /** The holds of the current batch; some have ended in it. */
+  #newHolds: NewHold[] = []
+  /** Those that wait to be inserted, in order. */
+  #opening: OpenHold[] = []
+  /** The calls that wait to be inserted, in order. */
+  #logged: LoggedRow[] = []
   /** How many earlier holds ended in the current batch. */
   #closed = 0
+  /** In the order in which they are flushed. */
+  readonly #groups: readonly GroupedStatement[]
+  /** Row by row: an error belongs to the row at hand. */
+  #isSingly = false
+  readonly #requestsOfHolds = new RequestIdBytes(MOST_WAITING)
+  readonly #requestsOfEnds = new RequestIdBytes(MOST_WAITING)
+  readonly #requestsOfCalls = new RequestIdBytes(MOST_WAITING)
 
   /** @param lane Of the gateway that opens and ends the holds. */
   constructor(raw: Database.Database, lane = 0) {
@@ -78,13 +121,54 @@ export class LedgerRows {
     this.#lane = lane
     this.#begin = raw.prepare('begin immediate')
     this.#commit = raw.prepare('commit')
-    this.#openHold = raw.prepare(sql.INSERT_OPEN_HOLD)
-    this.#closeHold = raw.prepare(sql.DELETE_OPEN_HOLD)
+    this.#openHold = new GroupedStatement(raw, {
+      sql: sql.insertOpenHolds,
+      width: sql.OPEN_HOLD_COLUMNS,
+      run: (statement, values, rows) => {
+        const firstId = Number(statement.run(...values).lastInsertRowid) - rows + 1
+        for (const [index, open] of this.#opening.splice(0, rows).entries()) open.id = firstId + index
+      },
+    })
+    this.#closeHold = new GroupedStatement(raw, { sql: sql.deleteOpenHolds, width: 1, run })
+    this.#anyEnd = new GroupedStatement(raw, {
+      sql: sql.selectAnyEnd,
+      width: 2,
+      run: (statement, values) => {
+        if (statement.get(...values) !== undefined) throw new GroupRejected('a hold has ended before')
+      },
+    })
     this.#addOpenHolds = raw.prepare(sql.ADD_OPEN_HOLDS)
-    this.#insertEnd = raw.prepare(sql.INSERT_END)
+    this.#insertEnd = new GroupedStatement(raw, { sql: sql.insertEnds, width: sql.END_COLUMNS, run })
+    this.#insertTokenEnd = new GroupedStatement(raw, {
+      sql: sql.insertTokenEnds,
+      width: sql.TOKEN_END_COLUMNS,
+      run,
+    })
     this.#storeResponse = raw.prepare(sql.STORE_RESPONSE)
     this.#endOf = raw.prepare(sql.SELECT_END)
-    this.#call = raw.prepare(sql.INSERT_CALL)
+    const insertCalls: GroupedOptions['run'] = (statement, values, rows) => {
+      const { lastInsertRowid } = statement.run(...values)
+      this.#logPages.add(Number(lastInsertRowid) - rows + 1, this.#logged.splice(0, rows))
+    }
+    this.#call = new GroupedStatement(raw, {
+      sql: sql.insertCalls,
+      width: sql.CALL_COLUMNS,
+      run: insertCalls,
+    })
+    this.#tokenCall = new GroupedStatement(raw, {
+      sql: sql.insertTokenCalls,
+      width: sql.TOKEN_CALL_COLUMNS,
+      run: insertCalls,
+    })
+    this.#groups = [
+      this.#closeHold,
+      this.#insertEnd,
+      this.#insertTokenEnd,
+      this.#call,
+      this.#tokenCall,
+      this.#anyEnd,
+      this.#openHold,
+    ]
     this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
     this.#day = raw.prepare(
       addUsageTo('usage_days', ['key_name', 'day', 'tenant', 'publication', 'endpoint']),
@@ -111,19 +195,36 @@ export class LedgerRows {
    * @throws {Database.SqliteError} if nothing can be written now
    */
   write(rows: readonly Row[], foldedRow?: number): ReadonlyMap<number, RowFault> {
+    try {
+      return this.#write(rows, foldedRow, false)
+    } catch (error) {
+      if (!(error instanceof GroupRejected)) throw error
+      return this.#write(rows, foldedRow, true)
+    }
+  }
+
+  #write(
+    rows: readonly Row[],
+    foldedRow: number | undefined,
+    isSingly: boolean,
+  ): ReadonlyMap<number, RowFault> {
     this.#holds.begin()
-    this.#newHolds.clear()
+    this.#newHolds = []
     this.#closed = 0
+    this.#isSingly = isSingly
     try {
       return this.#transaction(() => {
         const faults = new Map<number, RowFault>()
         const sums = new BatchSums()
-        for (const [index, row] of rows.entries()) {
-          const fault = this.#row(row, index, sums)
+        for (let index = 0; index < rows.length; index++) {
+          const fault = this.#row(rows[index] as Row, index, sums)
           if (fault) faults.set(index, fault)
         }
-        for (const [open, hold] of this.#newHolds) this.#insertHold(open, hold)
-        const added = this.#newHolds.size - this.#closed
+        this.#flush()
+        const left = this.#newHolds.filter(({ open }) => this.#holds.isOpen(open))
+        for (const hold of left) this.#insertHold(hold)
+        this.#flush()
+        const added = left.length - this.#closed
         if (added !== 0) this.#addOpenHolds.run(added)
         this.#logPages.endBatch()
         this.#addSums(sums)
@@ -133,8 +234,15 @@ export class LedgerRows {
     } catch (error) {
       this.#holds.rollBack()
       for (const cache of [this.#names, this.#prices, this.#logPages]) cache.rollBack()
-      throw error
+      for (const group of this.#groups) group.clear()
+      this.#opening = []
+      this.#logged = []
+      throw !isSingly && isOfRow(error) ? new GroupRejected(error.message, { cause: error }) : error
     }
+  }
+
+  #flush(): void {
+    for (const group of this.#groups) group.flush()
   }
 
   /** Makes a write without effect. @throws {Database.SqliteError} while nothing can be written. */
@@ -157,11 +265,18 @@ export class LedgerRows {
   }
 
   #row(row: Row, index: number, sums: BatchSums): RowFault | undefined {
+    if (!this.#isSingly) return this.#add(row, index, sums)
     return ofRow(index, () => {
-      if (row[0] === 'hold') return this.#open(row[1], index, sums)
-      if (row[0] === 'end') return this.#end(row[1], sums)
-      return this.#log(row[1])
+      const fault = this.#add(row, index, sums)
+      this.#flush()
+      return fault
     })
+  }
+
+  #add(row: Row, index: number, sums: BatchSums): RowFault | undefined {
+    if (row[0] === 'hold') return this.#open(row[1], index, sums)
+    if (row[0] === 'end') return this.#end(row[1], sums)
+    return this.#log(row[1])
   }
 
   #open(hold: Hold, index: number, sums: BatchSums): RowFault | undefined {
@@ -173,82 +288,120 @@ export class LedgerRows {
       const heldNano = this.#holds.heldNano(tenant) + toNano(elsewhere)
       if (balanceNano - heldNano < amountNano) return { balanceNano, heldNano }
     }
-    if (this.#holds.has(hold) || this.#endOf.get(fromRequestId(requestId), attempt)) return 'held_twice'
+    // Otherwise the end of the hold, or the end of the batch, shows whether it has ended before.
+    const hasEnded = this.#isSingly && this.#endOf.get(fromRequestId(requestId), attempt)
+    if (hasEnded || this.#holds.has(hold)) return 'held_twice'
     const priceId = price === undefined ? null : this.#prices.idOf(price)
     const open = { id: undefined, requestId, attempt, tenant, openedAtMs, amountNano, tokens, priceId }
     this.#holds.open(open)
-    this.#newHolds.set(open, { hold, index })
+    this.#newHolds.push({ open, hold, index })
     return undefined
   }
 
   /** A hold that did not end in its batch. */
-  #insertHold(open: OpenHold, { hold, index }: NewHold): void {
+  #insertHold({ open, hold, index }: NewHold): void {
+    if (!this.#isSingly) {
+      this.#anyEnd.add(this.#requestsOfHolds.of(hold.requestId), hold.attempt)
+      this.#addHold(open, hold)
+      return
+    }
+    ofRow(index, () => {
+      this.#addHold(open, hold)
+      this.#openHold.flush()
+    })
+  }
+
+  #addHold(open: OpenHold, hold: Hold): void {
     const { call, inputUnits } = hold
-    const { lastInsertRowid } = ofRow(index, () =>
-      this.#openHold.run(
-        hold.requestId,
-        hold.attempt,
-        hold.key,
-        hold.tenant ?? null,
-        hold.publication,
-        hold.endpoint,
-        hold.openedAtMs,
-        hold.deadlineMs,
-        hold.amountNano,
-        hold.tokens,
-        hold.inputTokens,
-        hold.inputAmountNano,
-        inputUnits?.durationMs ?? null,
-        inputUnits?.characters ?? null,
-        inputUnits?.images ?? null,
-        call?.path ?? null,
-        call?.stream ? 1 : 0,
-        open.priceId,
-        this.#lane,
-      ),
+    this.#opening.push(open)
+    this.#openHold.add(
+      hold.requestId,
+      hold.attempt,
+      hold.key,
+      hold.tenant ?? null,
+      hold.publication,
+      hold.endpoint,
+      hold.openedAtMs,
+      hold.deadlineMs,
+      hold.amountNano,
+      hold.tokens,
+      hold.inputTokens,
+      hold.inputAmountNano,
+      inputUnits?.durationMs ?? null,
+      inputUnits?.characters ?? null,
+      inputUnits?.images ?? null,
+      call?.path ?? null,
+      call?.stream ? 1 : 0,
+      open.priceId,
+      this.#lane,
     )
-    open.id = Number(lastInsertRowid)
   }
 
   #end(end: HoldEnd, sums: BatchSums): RowFault | undefined {
     const hold = this.#holds.end(end)
     if (!hold) return this.#endedBefore(end)
-    if (hold.id === undefined) this.#newHolds.delete(hold)
-    else {
-      this.#closeHold.run(hold.id)
+    if (hold.id !== undefined) {
+      this.#closeHold.add(hold.id)
       this.#closed++
     }
-    const usage = end.kind === 'settle' ? end.usage : undefined
-    this.#insertEnd.run(
-      usage ? SETTLE : RELEASE,
-      end.endedAtMs,
-      fromRequestId(end.requestId),
-      ...this.#claim(end),
-      end.kind === 'settle' ? end.amountNano : 0,
-      ...usageColumns(usage),
-      end.kind === 'settle' ? fromFlags(end.flags) : 0,
-      end.kind === 'settle' ? hold.priceId : null,
-      end.kind === 'release' ? this.#names.idOf(end.reason) : null,
-      end.endedAtMs - hold.openedAtMs,
-      hold.amountNano,
-      hold.tokens,
-    )
-    if (end.kind === 'release') return undefined
+    if (end.kind === 'release') {
+      this.#addEnd(end, hold)
+      return undefined
+    }
+    if (end.flags.length > 0 || hasUnitsBesideTokens(end.usage)) this.#addEnd(end, hold)
+    else this.#addTokenEnd(end, hold)
     sums.add(end)
     if (end.stored) this.#store(end, end.stored)
     return undefined
   }
 
-  /** The attempt, and the numbers of the names. */
-  #claim({ attempt, key, tenant, publication, endpoint }: Claim): (number | null)[] {
+  #addTokenEnd(end: Settlement, hold: OpenHold): void {
     const names = this.#names
-    return [
-      attempt,
-      names.idOf(key),
-      tenant === undefined ? null : names.idOf(tenant),
-      names.idOf(publication),
-      names.idOf(endpoint),
-    ]
+    const { usage } = end
+    // Their ids are in the order of the rows.
+    this.#insertEnd.flush()
+    this.#insertTokenEnd.add(
+      end.endedAtMs,
+      this.#requestsOfEnds.of(end.requestId),
+      end.attempt,
+      names.idOf(end.key),
+      end.tenant === undefined ? 0 : names.idOf(end.tenant),
+      names.idOf(end.publication),
+      names.idOf(end.endpoint),
+      end.amountNano,
+      usage.inputTokens,
+      usage.cachedInputTokens,
+      usage.cacheWriteTokens,
+      usage.outputTokens,
+      hold.priceId ?? 0,
+      end.endedAtMs - hold.openedAtMs,
+      hold.amountNano,
+      hold.tokens,
+    )
+  }
+
+  #addEnd(end: HoldEnd, hold: OpenHold): void {
+    const names = this.#names
+    const settlement = end.kind === 'settle' ? end : undefined
+    this.#insertTokenEnd.flush()
+    this.#insertEnd.add(
+      settlement ? SETTLE : RELEASE,
+      end.endedAtMs,
+      this.#requestsOfEnds.of(end.requestId),
+      end.attempt,
+      names.idOf(end.key),
+      end.tenant === undefined ? null : names.idOf(end.tenant),
+      names.idOf(end.publication),
+      names.idOf(end.endpoint),
+      settlement ? settlement.amountNano : 0,
+      ...usageColumns(settlement?.usage),
+      settlement ? fromFlags(settlement.flags) : 0,
+      settlement ? hold.priceId : null,
+      end.kind === 'release' ? names.idOf(end.reason) : null,
+      end.endedAtMs - hold.openedAtMs,
+      hold.amountNano,
+      hold.tokens,
+    )
   }
 
   #store(end: Settlement, { ids, tokens, outputTokens, expiresAtMs }: StoredIds): void {
@@ -261,6 +414,8 @@ export class LedgerRows {
 
   /** The first end is final: an equal second one is a no-op, any other raises an alarm (spec/money.md §1). */
   #endedBefore(end: HoldEnd): RowFault | undefined {
+    this.#insertEnd.flush()
+    this.#insertTokenEnd.flush()
     const row = this.#endOf.get(fromRequestId(end.requestId), end.attempt)
     const first = row as { kind: number; amount: string } | undefined
     if (!first) return 'never_held'
@@ -272,7 +427,8 @@ export class LedgerRows {
 
   #log(record: CallRecord): undefined {
     const names = this.#names
-    const paged = {
+    const logged: LoggedRow = {
+      atMs: record.atMs,
       tenant_id: record.tenant === undefined ? null : names.idOf(record.tenant),
       publication_id: names.idOf(record.publication),
       endpoint_id: record.endpoint === undefined ? null : names.idOf(record.endpoint),
@@ -280,17 +436,61 @@ export class LedgerRows {
       status: record.status,
       node_id: record.node === undefined ? null : names.idOf(record.node),
     }
-    const { lastInsertRowid } = this.#call.run(
+    const { usage, firstByteMs } = record
+    const hasTokensAlone =
+      usage !== undefined &&
+      !hasUnitsBesideTokens(usage) &&
+      firstByteMs !== undefined &&
+      record.flags.length === 0 &&
+      record.errorCode === undefined &&
+      record.reason === undefined &&
+      record.failedAttempts === undefined
+    if (hasTokensAlone) this.#addTokenCall(record, usage, firstByteMs, logged)
+    else this.#addCall(record, logged)
+  }
+
+  #addTokenCall(record: CallRecord, usage: Usage, firstByteMs: number, logged: LoggedRow): void {
+    const names = this.#names
+    this.#call.flush()
+    this.#logged.push(logged)
+    this.#tokenCall.add(
       record.atMs,
-      fromRequestId(record.requestId),
+      this.#requestsOfCalls.of(record.requestId),
       names.idOf(record.key),
-      paged.tenant_id,
-      paged.publication_id,
-      paged.endpoint_id,
+      logged.tenant_id ?? 0,
+      logged.publication_id,
+      logged.endpoint_id ?? 0,
       names.idOf(record.path),
       record.status,
       record.stream ? 1 : 0,
-      paged.outcome_id,
+      logged.outcome_id,
+      usage.inputTokens,
+      usage.cachedInputTokens,
+      usage.cacheWriteTokens,
+      usage.outputTokens,
+      record.amountNano,
+      Math.round(record.latencyMs),
+      Math.round(firstByteMs),
+      record.attempts,
+      logged.node_id ?? 0,
+    )
+  }
+
+  #addCall(record: CallRecord, logged: LoggedRow): void {
+    const names = this.#names
+    this.#tokenCall.flush()
+    this.#logged.push(logged)
+    this.#call.add(
+      record.atMs,
+      this.#requestsOfCalls.of(record.requestId),
+      names.idOf(record.key),
+      logged.tenant_id,
+      logged.publication_id,
+      logged.endpoint_id,
+      names.idOf(record.path),
+      record.status,
+      record.stream ? 1 : 0,
+      logged.outcome_id,
       record.errorCode === undefined ? null : names.idOf(record.errorCode),
       ...usageColumns(record.usage),
       record.amountNano,
@@ -300,9 +500,8 @@ export class LedgerRows {
       record.attempts,
       record.reason ?? null,
       record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
-      paged.node_id,
+      logged.node_id,
     )
-    this.#logPages.add(Number(lastInsertRowid), record.atMs, paged)
   }
 
   #addSums(sums: BatchSums): void {
@@ -343,6 +542,10 @@ function usageColumns(usage: Usage | undefined): (number | null)[] {
 }
 
 const NO_USAGE: null[] = Array.from({ length: 8 }, () => null)
+
+function run(statement: Database.Statement, values: readonly Value[]): void {
+  statement.run(...values)
+}
 
 /** @throws {RowRejected} for an error of the row itself. */
 function ofRow<T>(index: number, write: () => T): T {

@@ -11,6 +11,9 @@ export const PAGE_FILTERS = {
 } as const
 export type PageFilter = keyof typeof PAGE_FILTERS
 
+/** A row of the call log, as far as its page has it. */
+export type LoggedRow = Readonly<Record<PageFilter, number | null>> & { readonly atMs: number }
+
 /** How many ids are a page. */
 export const PAGE_IDS = 4_096
 
@@ -32,27 +35,38 @@ export class LogPages {
   #lastMs = Number.NEGATIVE_INFINITY
   /** The values that are recorded for this page. */
   readonly #known = new Set<number>()
+  /** The last row whose values were recorded. */
+  #last: LoggedRow | undefined
 
   constructor(raw: Database.Database) {
     this.#addValue = raw.prepare(ADD_VALUE)
     this.#addTimes = raw.prepare(ADD_TIMES)
   }
 
-  add(id: number, atMs: number, values: Readonly<Record<PageFilter, number | null>>): void {
+  /** Rows with ids from `firstId` on. */
+  add(firstId: number, rows: readonly LoggedRow[]): void {
+    for (let index = 0; index < rows.length; index++) this.#add(firstId + index, rows[index] as LoggedRow)
+  }
+
+  #add(id: number, row: LoggedRow): void {
     const page = Math.floor(id / PAGE_IDS)
     if (page !== this.#page) {
       this.endBatch()
       this.#page = page
       this.#known.clear()
+      this.#last = undefined
     }
-    this.#firstMs = Math.min(this.#firstMs, atMs)
-    this.#lastMs = Math.max(this.#lastMs, atMs)
-    this.#record(PAGE_FILTERS.tenant_id, values.tenant_id)
-    this.#record(PAGE_FILTERS.publication_id, values.publication_id)
-    this.#record(PAGE_FILTERS.endpoint_id, values.endpoint_id)
-    this.#record(PAGE_FILTERS.outcome_id, values.outcome_id)
-    this.#record(PAGE_FILTERS.status, values.status)
-    this.#record(PAGE_FILTERS.node_id, values.node_id)
+    if (row.atMs < this.#firstMs) this.#firstMs = row.atMs
+    if (row.atMs > this.#lastMs) this.#lastMs = row.atMs
+    // Most rows are like the one before.
+    if (this.#last && hasSameValues(row, this.#last)) return
+    this.#last = row
+    this.#record(PAGE_FILTERS.tenant_id, row.tenant_id)
+    this.#record(PAGE_FILTERS.publication_id, row.publication_id)
+    this.#record(PAGE_FILTERS.endpoint_id, row.endpoint_id)
+    this.#record(PAGE_FILTERS.outcome_id, row.outcome_id)
+    this.#record(PAGE_FILTERS.status, row.status)
+    this.#record(PAGE_FILTERS.node_id, row.node_id)
   }
 
   /** Call it before the commit. */
@@ -76,4 +90,15 @@ export class LogPages {
     this.#addValue.run(filter, value, this.#page)
     this.#known.add(known)
   }
+}
+
+function hasSameValues(a: LoggedRow, b: LoggedRow): boolean {
+  return (
+    a.tenant_id === b.tenant_id &&
+    a.publication_id === b.publication_id &&
+    a.endpoint_id === b.endpoint_id &&
+    a.outcome_id === b.outcome_id &&
+    a.status === b.status &&
+    a.node_id === b.node_id
+  )
 }

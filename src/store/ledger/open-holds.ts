@@ -31,6 +31,11 @@ export class OpenHolds {
     return this.#open.has(idOf(id))
   }
 
+  /** Whether this very hold is still open. */
+  isOpen(hold: OpenHold): boolean {
+    return this.#open.get(idOf(hold)) === hold
+  }
+
   heldNano(tenant: string): bigint {
     return this.#sums.get(tenant) ?? 0n
   }
@@ -79,6 +84,7 @@ export class OpenHolds {
   }
 }
 
+/** Most calls have one attempt, and no new text. No request id has a blank. */
 function idOf({ requestId, attempt }: HoldId): string {
-  return `${requestId} ${attempt}`
+  return attempt === 1 ? requestId : `${requestId} ${attempt}`
 }

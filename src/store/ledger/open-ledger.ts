@@ -17,7 +17,7 @@ export interface OpenLedgerOptions {
   readonly maxUnfolded?: number
   /** How long a prepaid hold may wait while the database cannot be written: 2 s by default. */
   readonly openTimeoutMs?: number
-  /** The maximum number of rows in one transaction, which bounds the waiting time of queries: 1,000 by default. */
+  /** The maximum number of rows in one transaction, which bounds the waiting time of queries: 2,000 by default. */
   readonly batchRows?: number
   /** How long a gateway of a store in PostgreSQL keeps its limits without a sign of life: 10 s by default. */
   readonly leaseMs?: number
@@ -53,7 +53,7 @@ export async function openLedger(url: string, options: OpenLedgerOptions): Promi
 
 async function openWith(thread: LedgerThread, url: string, options: OpenLedgerOptions): Promise<Ledger> {
   const { clock, events } = options
-  const { openTimeoutMs = 2_000, batchRows = 1_000, maxUnfolded = 200_000 } = options
+  const { openTimeoutMs = 2_000, batchRows = 2_000, maxUnfolded = 200_000 } = options
   const path = storePath(url, options.folder ?? '.')
   const { lane, lease } = options.place ?? takeFreeLane(path)
   try {

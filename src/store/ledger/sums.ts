@@ -29,21 +29,12 @@ export class BatchSums {
   readonly keys = new Map<string, KeySum>()
   /** The amount to subtract from the balance, by tenant. */
   readonly spent = new Map<string, bigint>()
+  /** That of the last settlement: the next one is often of the same place. */
+  #last: QuarterSum | undefined
 
   add(end: Settlement): void {
     const { key, amountNano, usage, flags } = end
-    const tenant = end.tenant ?? ''
-    const quarter = Math.floor(end.endedAtMs / QUARTER_MS)
-    // No name contains a line break (schema/scalars.ts).
-    const id = `${quarter}\n${key}\n${tenant}\n${end.publication}\n${end.endpoint}`
-    const sum = this.quarters.get(id) ?? {
-      ...NO_SUMS,
-      key,
-      quarter,
-      tenant,
-      publication: end.publication,
-      endpoint: end.endpoint,
-    }
+    const sum = this.#sumOf(end)
     sum.requests += 1
     sum.inputTokens += usage.inputTokens
     sum.cachedInputTokens += usage.cachedInputTokens
@@ -56,7 +47,6 @@ export class BatchSums {
     sum.amountNano += amountNano
     if (flags.includes('estimated')) sum.estimated += 1
     if (flags.includes('unpriced')) sum.unpriced += 1
-    this.quarters.set(id, sum)
 
     const total = this.keys.get(key) ?? { tokens: 0, amountNano: 0n }
     total.tokens += usage.inputTokens + usage.outputTokens
@@ -66,6 +56,27 @@ export class BatchSums {
     if (end.tenant !== undefined) {
       this.spent.set(end.tenant, (this.spent.get(end.tenant) ?? 0n) + amountNano)
     }
+  }
+
+  #sumOf({ key, tenant = '', publication, endpoint, endedAtMs }: Settlement): QuarterSum {
+    const quarter = Math.floor(endedAtMs / QUARTER_MS)
+    const last = this.#last
+    const isSame =
+      last?.key === key &&
+      last.quarter === quarter &&
+      last.tenant === tenant &&
+      last.publication === publication &&
+      last.endpoint === endpoint
+    if (isSame) return last
+    // No name contains a line break (schema/scalars.ts).
+    const id = `${quarter}\n${key}\n${tenant}\n${publication}\n${endpoint}`
+    let sum = this.quarters.get(id)
+    if (!sum) {
+      sum = { ...NO_SUMS, key, quarter, tenant, publication, endpoint }
+      this.quarters.set(id, sum)
+    }
+    this.#last = sum
+    return sum
   }
 
   /** For `usage_key_days`. */

@@ -16,7 +16,7 @@ export class StoreReplaced extends Error {
 export interface WriterPorts {
   readonly rows: LedgerRows
   readonly queries: LedgerQueries
-  readonly journal: Pick<JournalReader, 'read' | 'nextRow' | 'finished'>
+  readonly journal: Pick<JournalReader, 'read' | 'nextRow' | 'takeFinished'>
   readonly clock: Clock
   /** Runs a task after all messages in the port's queue have been received. */
   readonly soon: (task: () => void) => void
@@ -139,7 +139,7 @@ export class LedgerWriter {
     this.#read = this.#read.slice(batch.length)
     this.#foldedRow = last.number
     // A segment whose last rows were read and are not committed yet is still needed.
-    const finished = this.#read.length === 0 ? journal.finished : []
+    const finished = this.#read.length === 0 ? journal.takeFinished() : []
     this.#ports.report({ is: 'folded', row: last.number, alarms, finished })
     this.#recover()
   }

@@ -104,7 +104,7 @@ async function survive(history: readonly Step[], folder: string): Promise<void> 
           if (!(error instanceof JournalDamaged)) throw error
           break
         }
-        at.journal.release(reader.finished)
+        at.journal.release(reader.takeFinished())
         break
       }
       case 'power_cut': {

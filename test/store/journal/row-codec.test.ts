@@ -9,7 +9,7 @@ import {
   type Usage,
   usageOf,
 } from '../../../src/schema/ledger.ts'
-import { ByteReader, ByteWriter } from '../../../src/store/journal/bytes.ts'
+import { ByteReader, ByteWriter, TextCache } from '../../../src/store/journal/bytes.ts'
 import { decodeRow, encodeRow } from '../../../src/store/journal/row-codec.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
 import { call, hold } from '../ledger/rows.ts'
@@ -116,7 +116,7 @@ describe('a row of the journal', () => {
     fc.assert(
       fc.property(fc.array(rows, { minLength: 1, maxLength: 5 }), all => {
         const bytes = encoded(all)
-        const from = new ByteReader(bytes, 0, bytes.length)
+        const from = new ByteReader(bytes, 0, bytes.length, new TextCache())
         for (const row of all) expect(decodeRow(from)).toEqual(row)
         expect(from.done).toBe(true)
       }),
@@ -128,7 +128,7 @@ describe('a row of the journal', () => {
       fc.property(rows, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (row, part) => {
         const bytes = encoded([row])
         const end = Math.floor(bytes.length * part)
-        expect(() => decodeRow(new ByteReader(bytes, 0, end))).toThrow(RangeError)
+        expect(() => decodeRow(new ByteReader(bytes, 0, end, new TextCache()))).toThrow(RangeError)
       }),
     )
   })

@@ -11,7 +11,9 @@ import { call, hold, settle } from './rows.ts'
 class MemoryJournal {
   readonly #rows: Row[] = []
   nextRow = 1
-  readonly finished: readonly number[] = []
+  takeFinished(): readonly number[] {
+    return []
+  }
 
   get lastRow(): number {
     return this.#rows.length

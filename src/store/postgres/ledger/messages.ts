@@ -1,5 +1,5 @@
 import type { Hold } from '../../../schema/ledger.ts'
-import { ByteReader } from '../../journal/bytes.ts'
+import { ByteReader, type TextCache } from '../../journal/bytes.ts'
 import { decodeRow } from '../../journal/row-codec.ts'
 import type { Answers, LedgerQuery, Row } from '../../ledger/messages.ts'
 import type { PostgresAddress } from '../address.ts'
@@ -62,11 +62,14 @@ export function isRow(item: NumberedRow | PostgresQuestion): item is NumberedRow
   return Array.isArray(item)
 }
 
-/** What a message has. */
-export function unpack({ rows, firstNumber, questions, cancelled }: PostgresPost): PostgresItems {
+/** What a message has. @param texts Of the messages before it. */
+export function unpack(
+  { rows, firstNumber, questions, cancelled }: PostgresPost,
+  texts: TextCache,
+): PostgresItems {
   const items: (NumberedRow | PostgresQuestion)[] = []
   const bytes = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)
-  const reader = new ByteReader(bytes, 0, bytes.length)
+  const reader = new ByteReader(bytes, 0, bytes.length, texts)
   let asked = 0
   for (let number = firstNumber; !reader.done; number++) {
     for (; (questions[asked]?.afterNumber ?? number) < number; asked++) add(questions[asked])

@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { systemClock } from '../../../base/clock.ts'
+import { TextCache } from '../../journal/bytes.ts'
 import { LaneConnection } from './lane-connection.ts'
 import { type PostgresPost, type PostgresReport, type PostgresSettings, unpack } from './messages.ts'
 import { PostgresWriter } from './writer.ts'
@@ -22,8 +23,9 @@ export async function writePostgresLedger(port: MessagePort, settings: PostgresS
     port.close()
     return
   }
+  const texts = new TextCache()
   port.on('message', (message: PostgresPost | 'close') => {
-    if (message !== 'close') writer.receive(unpack(message))
+    if (message !== 'close') writer.receive(unpack(message, texts))
     else void writer.close().then(() => port.close())
   })
   report({ is: 'ready', instance: writer.instance })
