@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parsePostgresUrl } from '../../../src/store/postgres/address.ts'
 import { LaneConnection } from '../../../src/store/postgres/ledger/lane-connection.ts'
+import { faultyWay } from '../../support/faulty-way.ts'
 import { emptyDatabase } from '../../support/postgres.ts'
 
 const SQL = 'select $1::int8 + 1'
@@ -64,5 +66,44 @@ describe('a statement that runs again and again', () => {
     for (const by of [1, 2, 3]) expect(await ask(divide, [by])).toBe(12 / by)
     await expect(ask(divide, [0])).rejects.toMatchObject({ code: '22012' })
     expect(await ask(divide, [4])).toBe(3)
+  })
+})
+
+describe('a server that accepts and is silent', () => {
+  async function stalled() {
+    const address = parsePostgresUrl(url, 'test')
+    const way = await faultyWay(address.port, onTestFinished)
+    const db = new LaneConnection({ ...address, port: way.port })
+    onTestFinished(() => db.close())
+    const open = () => db.connect().catch((error: Error) => error.message)
+    return { way, db, open }
+  }
+
+  test('for three seconds does not fail the first connection, for which the start waits', async () => {
+    const { way, db, open } = await stalled()
+    way.set('stall')
+    const opened = open()
+    await pause(3_000)
+    way.set('open')
+    expect(await opened).toBe(1)
+    expect((await db.query(SQL, [1])).rows).toEqual([[2]])
+  })
+
+  test('for three seconds fails a later connection, for which a call waits', async () => {
+    const { way, open } = await stalled()
+    expect(await open()).toBe(1)
+    way.set('cut')
+    await expect.poll(open).not.toBe(1)
+    way.set('stall')
+    expect(await open()).toBe('timeout expired')
+  })
+
+  test('holds nothing up that closes', async () => {
+    const { way, db, open } = await stalled()
+    way.set('stall')
+    const opened = open()
+    await pause(100)
+    await db.close()
+    expect(await Promise.race([opened, pause(1_000)])).toMatch(/terminated/)
   })
 })

@@ -20,7 +20,9 @@ export interface Database {
 
 /** How long a server may take for a statement before it counts as away. */
 const STATEMENT_MS = 5_000
+/** A call waits for a connection that was lost; nothing but the start of the gateway waits for the first one. */
 const CONNECT_MS = 2_000
+const FIRST_CONNECT_MS = 10_000
 
 /** A text that runs so often is kept by the server. */
 const KEPT_FROM_RUN = 3
@@ -40,6 +42,8 @@ export class LaneConnection implements Database {
   readonly #address: PostgresAddress
   readonly #statementMs: number
   #client: pg.Client | undefined
+  /** One that is not open yet. */
+  #connecting: pg.Client | undefined
   #isClosed = false
   #last: Promise<void> = Promise.resolve()
   /** Grows when an earlier connection was lost: what was not synced may be lost with it. */
@@ -108,6 +112,7 @@ export class LaneConnection implements Database {
     this.#isClosed = true
     const client = this.#client
     this.#client = undefined
+    destroy(this.#connecting)
     await farewell(client)
   }
 
@@ -117,12 +122,12 @@ export class LaneConnection implements Database {
   }
 
   async #connected(): Promise<pg.Client> {
-    if (this.#isClosed) throw new Error('the connection is closed')
     if (this.#client) return this.#client
     const driver = await loadDriver()
+    if (this.#isClosed) throw new Error('the connection is closed')
     const client = new driver.Client({
       ...clientConfig(driver, this.#address),
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: this.#opened === 0 ? FIRST_CONNECT_MS : CONNECT_MS,
       query_timeout: this.#statementMs,
     })
     // A connection that ends between two statements: the next one opens another.
@@ -131,11 +136,14 @@ export class LaneConnection implements Database {
     }
     client.on('error', drop)
     client.on('end', drop)
+    this.#connecting = client
     try {
       await client.connect()
     } catch (error) {
       destroy(client)
       throw error
+    } finally {
+      this.#connecting = undefined
     }
     if (this.#isClosed) {
       destroy(client)
