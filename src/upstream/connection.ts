@@ -1,6 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
+import { asError } from '../base/as-error.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
-import { asError } from './proxy.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 
 /** A request as it is sent. */

@@ -1,3 +1,4 @@
+import { asError } from '../base/as-error.ts'
 import type { Clock } from '../base/clock.ts'
 import { ABSENT } from '../base/indexed-set.ts'
 import { fromDeadline, fromHead, fromTransport, UpstreamFailure } from './classify.ts'
@@ -7,7 +8,6 @@ import type { Deadlines, Timed } from './deadlines.ts'
 import { DecodedBody } from './decoded-body.ts'
 import { requestHead } from './headers.ts'
 import type { ClientPool, Pools } from './pools.ts'
-import { asError } from './proxy.ts'
 import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 

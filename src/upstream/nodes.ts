@@ -1,8 +1,8 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { buildConnector } from 'undici'
+import { asError } from '../base/as-error.ts'
 import type { EndpointEntry, NodeChoice, NodeEntry, Snapshot, Target } from '../snapshot/types.ts'
-import { asError } from './proxy.ts'
 
 /** Why a connected node gets no new calls for an engine. */
 export type NodeObstacle =

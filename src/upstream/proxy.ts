@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { buildConnector as Build } from 'undici'
+import { asError } from '../base/as-error.ts'
 import type { Proxy } from '../base/proxies.ts'
 import type { TlsMaterial } from '../base/tls-material.ts'
 import type { Lookup } from './lookup.ts'
@@ -77,10 +78,6 @@ export function certificates(tls: TlsMaterial | undefined): Pick<ConnectionOptio
   if (!tls) return {}
   const { ca, cert, key } = tls
   return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) }
-}
-
-export function asError(raised: unknown): Error {
-  return raised instanceof Error ? raised : new Error(String(raised))
 }
 
 function authorizationLines({ authorization }: Proxy): string[] {

@@ -143,15 +143,7 @@ it('a request in flight is not sent again when the gateway closes its connection
   const run = () =>
     new Promise<void>(resolve => {
       const exchange = new Exchange(
-        {
-          upstream: upstreamOf(upstream.url),
-          method: 'POST',
-          pathAndQuery: '/',
-          headers: [],
-          body: [Buffer.from('x')],
-          lengthBytes: 1,
-          mayBeOpaque: true,
-        },
+        request({ upstream: upstreamOf(upstream.url), body: [Buffer.from('x')], lengthBytes: 1 }),
         ports,
         systemClock.monotonicMs(),
         {
@@ -267,15 +259,7 @@ it('over TLS, a refused piece pauses although more of the same read follows it',
   }
   const ended = new Promise<string>(resolve => {
     const exchange = new Exchange(
-      {
-        upstream,
-        method: 'POST',
-        pathAndQuery: '/',
-        headers: [],
-        body: [Buffer.from('x')],
-        lengthBytes: 1,
-        mayBeOpaque: true,
-      },
+      request({ upstream, body: [Buffer.from('x')], lengthBytes: 1 }),
       ports,
       systemClock.monotonicMs(),
       {

@@ -1,4 +1,4 @@
-import { FLAGS, type Flag } from '../../schema/ledger.ts'
+import { FLAGS, type Flag, type Usage } from '../../schema/ledger.ts'
 
 /** An amount of money in two columns, each of 64 bits, is `units` × this + `nano`. */
 export const NANO_PER_UNIT = 1_000_000_000
@@ -115,3 +115,20 @@ export function plus(a: Whole, b: Whole): Whole {
   }
   return BigInt(a) + BigInt(b)
 }
+
+/** Input, cached, written and output tokens, search units, duration, characters and images. */
+export function usageColumns(usage: Usage | undefined): (number | null)[] {
+  if (!usage) return NO_USAGE
+  return [
+    usage.inputTokens,
+    usage.cachedInputTokens,
+    usage.cacheWriteTokens,
+    usage.outputTokens,
+    usage.searchUnits,
+    usage.durationMs,
+    usage.characters,
+    usage.images,
+  ]
+}
+
+const NO_USAGE: null[] = Array.from({ length: 8 }, () => null)

@@ -75,3 +75,7 @@ export function parameters(count: number): string {
 export function repeated(count: number, text: string): string {
   return Array.from({ length: count }, () => text).join(', ')
 }
+
+export function runStatement(statement: Database.Statement, values: readonly Value[]): void {
+  statement.run(...values)
+}

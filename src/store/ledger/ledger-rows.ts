@@ -1,31 +1,29 @@
 import Database from 'better-sqlite3'
 import {
-  type CallRecord,
   type Hold,
   type HoldEnd,
   hasUnitsBesideTokens,
   type Settlement,
   type StoredIds,
-  type Usage,
 } from '../../schema/ledger.ts'
+import { CallRows } from './call-rows.ts'
 import {
   codeOf,
   fromFlags,
   fromRequestId,
   KINDS,
   type NanoParts,
-  parts,
   RequestIdBytes,
   toNano,
+  usageColumns,
 } from './columns.ts'
-import { type GroupedOptions, GroupedStatement, MOST_WAITING, type Value } from './grouped-statement.ts'
+import { GroupedStatement, MOST_WAITING, runStatement } from './grouped-statement.ts'
 import { Interned } from './interned.ts'
-import { type LoggedRow, LogPages } from './log-pages.ts'
 import type { Row, RowFault } from './messages.ts'
 import { type OpenHold, OpenHolds } from './open-holds.ts'
 import * as sql from './statements.ts'
+import { SumRows } from './sum-rows.ts'
 import { BatchSums } from './sums.ts'
-import { addUsageTo, DAY_QUARTERS, sumValues, usageValues } from './usage-sums.ts'
 import { onceUnlocked } from './write-lock.ts'
 
 /**
@@ -82,29 +80,19 @@ export class LedgerRows {
   readonly #insertTokenEnd: GroupedStatement
   readonly #storeResponse: Database.Statement
   readonly #endOf: Database.Statement
-  /** Likewise. */
-  readonly #call: GroupedStatement
-  readonly #tokenCall: GroupedStatement
-  readonly #quarter: Database.Statement
-  readonly #day: Database.Statement
-  readonly #keyDay: Database.Statement
-  readonly #modelDay: Database.Statement
-  readonly #key: Database.Statement
-  readonly #wallet: Database.Statement
   readonly #balance: Database.Statement
   readonly #heldElsewhere: Database.Statement
   readonly #probe: Database.Statement
   readonly #folded: Database.Statement
   readonly #names: Interned
   readonly #prices: Interned
-  readonly #logPages: LogPages
+  readonly #calls: CallRows
+  readonly #sums: SumRows
   readonly #holds: OpenHolds
   /** The holds of the current batch; some have ended in it. */
   #newHolds: NewHold[] = []
   /** Those that wait to be inserted, in order. */
   #opening: OpenHold[] = []
-  /** The calls that wait to be inserted, in order. */
-  #logged: LoggedRow[] = []
   /** How many earlier holds ended in the current batch. */
   #closed = 0
   /** In the order in which they are flushed. */
@@ -113,7 +101,6 @@ export class LedgerRows {
   #isSingly = false
   readonly #requestsOfHolds = new RequestIdBytes(MOST_WAITING)
   readonly #requestsOfEnds = new RequestIdBytes(MOST_WAITING)
-  readonly #requestsOfCalls = new RequestIdBytes(MOST_WAITING)
 
   /** @param lane Of the gateway that opens and ends the holds. */
   constructor(raw: Database.Database, lane = 0) {
@@ -129,7 +116,7 @@ export class LedgerRows {
         for (const [index, open] of this.#opening.splice(0, rows).entries()) open.id = firstId + index
       },
     })
-    this.#closeHold = new GroupedStatement(raw, { sql: sql.deleteOpenHolds, width: 1, run })
+    this.#closeHold = new GroupedStatement(raw, { sql: sql.deleteOpenHolds, width: 1, run: runStatement })
     this.#anyEnd = new GroupedStatement(raw, {
       sql: sql.selectAnyEnd,
       width: 2,
@@ -138,52 +125,27 @@ export class LedgerRows {
       },
     })
     this.#addOpenHolds = raw.prepare(sql.ADD_OPEN_HOLDS)
-    this.#insertEnd = new GroupedStatement(raw, { sql: sql.insertEnds, width: sql.END_COLUMNS, run })
+    this.#insertEnd = new GroupedStatement(raw, {
+      sql: sql.insertEnds,
+      width: sql.END_COLUMNS,
+      run: runStatement,
+    })
     this.#insertTokenEnd = new GroupedStatement(raw, {
       sql: sql.insertTokenEnds,
       width: sql.TOKEN_END_COLUMNS,
-      run,
+      run: runStatement,
     })
     this.#storeResponse = raw.prepare(sql.STORE_RESPONSE)
     this.#endOf = raw.prepare(sql.SELECT_END)
-    const insertCalls: GroupedOptions['run'] = (statement, values, rows) => {
-      const { lastInsertRowid } = statement.run(...values)
-      this.#logPages.add(Number(lastInsertRowid) - rows + 1, this.#logged.splice(0, rows))
-    }
-    this.#call = new GroupedStatement(raw, {
-      sql: sql.insertCalls,
-      width: sql.CALL_COLUMNS,
-      run: insertCalls,
-    })
-    this.#tokenCall = new GroupedStatement(raw, {
-      sql: sql.insertTokenCalls,
-      width: sql.TOKEN_CALL_COLUMNS,
-      run: insertCalls,
-    })
-    this.#groups = [
-      this.#closeHold,
-      this.#insertEnd,
-      this.#insertTokenEnd,
-      this.#call,
-      this.#tokenCall,
-      this.#anyEnd,
-      this.#openHold,
-    ]
-    this.#quarter = raw.prepare(addUsageTo('usage_quarters'))
-    this.#day = raw.prepare(
-      addUsageTo('usage_days', ['key_name', 'day', 'tenant', 'publication', 'endpoint']),
-    )
-    this.#keyDay = raw.prepare(addUsageTo('usage_key_days', ['key_name', 'day', 'tenant']))
-    this.#modelDay = raw.prepare(addUsageTo('usage_model_days', ['day', 'tenant', 'publication', 'endpoint']))
-    this.#key = raw.prepare(sql.ADD_TO_KEY)
-    this.#wallet = raw.prepare(sql.ADD_TO_WALLET)
+    this.#groups = [this.#closeHold, this.#insertEnd, this.#insertTokenEnd, this.#anyEnd, this.#openHold]
     this.#balance = raw.prepare(sql.SELECT_BALANCE)
     this.#heldElsewhere = raw.prepare(sql.SELECT_HELD_ELSEWHERE)
     this.#probe = raw.prepare(sql.PROBE)
     this.#folded = raw.prepare(sql.SET_FOLDED_ROW)
     this.#names = new Interned(raw, 'ledger_names', 'name')
     this.#prices = new Interned(raw, 'ledger_prices', 'price')
-    this.#logPages = new LogPages(raw)
+    this.#calls = new CallRows(raw, this.#names)
+    this.#sums = new SumRows(raw)
     this.#holds = new OpenHolds(openHolds(raw, lane))
   }
 
@@ -226,23 +188,23 @@ export class LedgerRows {
         this.#flush()
         const added = left.length - this.#closed
         if (added !== 0) this.#addOpenHolds.run(added)
-        this.#logPages.endBatch()
-        this.#addSums(sums)
+        this.#calls.endBatch()
+        this.#sums.add(sums)
         if (foldedRow !== undefined) this.#folded.run(foldedRow, this.#lane)
         return faults
       })
     } catch (error) {
       this.#holds.rollBack()
-      for (const cache of [this.#names, this.#prices, this.#logPages]) cache.rollBack()
+      for (const cache of [this.#names, this.#prices, this.#calls]) cache.rollBack()
       for (const group of this.#groups) group.clear()
       this.#opening = []
-      this.#logged = []
       throw !isSingly && isOfRow(error) ? new GroupRejected(error.message, { cause: error }) : error
     }
   }
 
   #flush(): void {
     for (const group of this.#groups) group.flush()
+    this.#calls.flush()
   }
 
   /** Makes a write without effect. @throws {Database.SqliteError} while nothing can be written. */
@@ -276,7 +238,8 @@ export class LedgerRows {
   #add(row: Row, index: number, sums: BatchSums): RowFault | undefined {
     if (row[0] === 'hold') return this.#open(row[1], index, sums)
     if (row[0] === 'end') return this.#end(row[1], sums)
-    return this.#log(row[1])
+    this.#calls.add(row[1])
+    return undefined
   }
 
   #open(hold: Hold, index: number, sums: BatchSums): RowFault | undefined {
@@ -424,99 +387,6 @@ export class LedgerRows {
       ? undefined
       : 'ended_differently'
   }
-
-  #log(record: CallRecord): undefined {
-    const names = this.#names
-    const logged: LoggedRow = {
-      atMs: record.atMs,
-      tenant_id: record.tenant === undefined ? null : names.idOf(record.tenant),
-      publication_id: names.idOf(record.publication),
-      endpoint_id: record.endpoint === undefined ? null : names.idOf(record.endpoint),
-      outcome_id: names.idOf(record.outcome),
-      status: record.status,
-      node_id: record.node === undefined ? null : names.idOf(record.node),
-    }
-    const { usage, firstByteMs } = record
-    const hasTokensAlone =
-      usage !== undefined &&
-      !hasUnitsBesideTokens(usage) &&
-      firstByteMs !== undefined &&
-      record.flags.length === 0 &&
-      record.errorCode === undefined &&
-      record.reason === undefined &&
-      record.failedAttempts === undefined
-    if (hasTokensAlone) this.#addTokenCall(record, usage, firstByteMs, logged)
-    else this.#addCall(record, logged)
-  }
-
-  #addTokenCall(record: CallRecord, usage: Usage, firstByteMs: number, logged: LoggedRow): void {
-    const names = this.#names
-    this.#call.flush()
-    this.#logged.push(logged)
-    this.#tokenCall.add(
-      record.atMs,
-      this.#requestsOfCalls.of(record.requestId),
-      names.idOf(record.key),
-      logged.tenant_id ?? 0,
-      logged.publication_id,
-      logged.endpoint_id ?? 0,
-      names.idOf(record.path),
-      record.status,
-      record.stream ? 1 : 0,
-      logged.outcome_id,
-      usage.inputTokens,
-      usage.cachedInputTokens,
-      usage.cacheWriteTokens,
-      usage.outputTokens,
-      record.amountNano,
-      Math.round(record.latencyMs),
-      Math.round(firstByteMs),
-      record.attempts,
-      logged.node_id ?? 0,
-    )
-  }
-
-  #addCall(record: CallRecord, logged: LoggedRow): void {
-    const names = this.#names
-    this.#tokenCall.flush()
-    this.#logged.push(logged)
-    this.#call.add(
-      record.atMs,
-      this.#requestsOfCalls.of(record.requestId),
-      names.idOf(record.key),
-      logged.tenant_id,
-      logged.publication_id,
-      logged.endpoint_id,
-      names.idOf(record.path),
-      record.status,
-      record.stream ? 1 : 0,
-      logged.outcome_id,
-      record.errorCode === undefined ? null : names.idOf(record.errorCode),
-      ...usageColumns(record.usage),
-      record.amountNano,
-      fromFlags(record.flags),
-      Math.round(record.latencyMs),
-      record.firstByteMs === undefined ? null : Math.round(record.firstByteMs),
-      record.attempts,
-      record.reason ?? null,
-      record.failedAttempts ? JSON.stringify(record.failedAttempts) : null,
-      logged.node_id,
-    )
-  }
-
-  #addSums(sums: BatchSums): void {
-    for (const sum of sums.quarters.values()) {
-      const [key, quarter, ...others] = usageValues(sum)
-      this.#quarter.run(key, quarter, ...others)
-      this.#day.run(key, Math.floor(sum.quarter / DAY_QUARTERS), ...others)
-    }
-    for (const { place, sums: day } of sums.keyDays()) this.#keyDay.run(...place, ...sumValues(day))
-    for (const { place, sums: day } of sums.modelDays()) this.#modelDay.run(...place, ...sumValues(day))
-    for (const [key, { tokens, amountNano }] of sums.keys) {
-      this.#key.run(key, tokens, ...parts(amountNano))
-    }
-    for (const [tenant, amountNano] of sums.spent) this.#wallet.run(tenant, ...parts(-amountNano))
-  }
 }
 
 function openHolds(raw: Database.Database, lane: number): OpenHold[] {
@@ -524,27 +394,6 @@ function openHolds(raw: Database.Database, lane: number): OpenHold[] {
     nano: string
   })[]
   return rows.map(({ nano, ...hold }) => ({ ...hold, amountNano: BigInt(nano) }))
-}
-
-/** Input, cached, written and output tokens, search units, duration, characters and images. */
-function usageColumns(usage: Usage | undefined): (number | null)[] {
-  if (!usage) return NO_USAGE
-  return [
-    usage.inputTokens,
-    usage.cachedInputTokens,
-    usage.cacheWriteTokens,
-    usage.outputTokens,
-    usage.searchUnits,
-    usage.durationMs,
-    usage.characters,
-    usage.images,
-  ]
-}
-
-const NO_USAGE: null[] = Array.from({ length: 8 }, () => null)
-
-function run(statement: Database.Statement, values: readonly Value[]): void {
-  statement.run(...values)
 }
 
 /** @throws {RowRejected} for an error of the row itself. */

@@ -1,10 +1,10 @@
+import { asError } from '../../base/as-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type CallPath, INFERENCE_PATHS } from '../../schema/paths.ts'
 import type { Protocol } from '../../schema/protocol.ts'
 import { headerValue, requestHeaders } from '../headers.ts'
 import type { Lookup } from '../lookup.ts'
 import type { ProbedService, ProbeTarget } from '../probe.ts'
-import { asError } from '../proxy.ts'
 import type { Upstream } from '../types.ts'
 import { Connection, type Phase } from './connection.ts'
 

@@ -1,18 +1,11 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
+import { asError } from '../../base/as-error.ts'
 import { type Proxy, parseProxy } from '../../base/proxies.ts'
 import { codingOf, decodedAtOnce } from '../coding.ts'
 import { guardedLookup, type Lookup } from '../lookup.ts'
-import {
-  asError,
-  authorityOf,
-  certificates,
-  openTunnel,
-  ProxyError,
-  readyEvent,
-  socketToProxy,
-} from '../proxy.ts'
+import { authorityOf, certificates, openTunnel, ProxyError, readyEvent, socketToProxy } from '../proxy.ts'
 import type { Upstream } from '../types.ts'
 import { Client, parseContinue, request as requestOn } from '../undici.ts'
 
