@@ -60,6 +60,8 @@ export interface Load {
   readonly run: (argv: readonly string[]) => Promise<{ readonly exit: unknown; readonly stdout: string }>
   /** How many answers are complete. */
   readonly completed: () => number
+  /** Sends a call of a key without limits. @returns whether its answer is complete. */
+  readonly callOnce: (gateway: Running) => Promise<boolean>
 }
 
 /** The books of a store. */
@@ -127,18 +129,23 @@ export async function limitsUnderLoad(
   const gateways: Running[] = []
   for (let index = 0; index < count; index++) gateways.push(await serve(index))
   const agent = new Agent({ keepAlive: true })
+  const send = async ({ url }: Running, name: string, secret: string, stream: boolean) => {
+    const body = JSON.stringify({ model: 'm', stream, max_tokens: USAGE.completion_tokens, user: name })
+    const seen = await call(url, { agent, path: PATH, body: body.padEnd(BODY_BYTES), secret })
+    const isWhole = isComplete(seen, stream)
+    if (isWhole) completed.push(seen.requestId ?? '')
+    return { seen, isWhole }
+  }
   const client = async (name: string, secret: string): Promise<void> => {
     for (let number = 0; !over.isOver; number++) {
-      const { url, isStopped } = gateways[Math.floor(random() * count)] as Running
-      if (isStopped) {
+      const gateway = gateways[Math.floor(random() * count)] as Running
+      if (gateway.isStopped) {
         await pause(1)
         continue
       }
-      const stream = number % 3 !== 0
-      const body = JSON.stringify({ model: 'm', stream, max_tokens: USAGE.completion_tokens, user: name })
-      const seen = await call(url, { agent, path: PATH, body: body.padEnd(BODY_BYTES), secret })
-      if (isComplete(seen, stream)) completed.push(seen.requestId ?? '')
-      else if (seen.status === 0) await pause(10)
+      const { seen, isWhole } = await send(gateway, name, secret, number % 3 !== 0)
+      if (isWhole) continue
+      if (seen.status === 0) await pause(10)
       else {
         const code = `${name} ${seen.status} ${/"code":"(\w+)"/.exec(seen.body)?.[1]}`
         rejected.set(code, (rejected.get(code) ?? 0) + 1)
@@ -150,7 +157,8 @@ export async function limitsUnderLoad(
   const clients = Object.entries(secrets).flatMap(([name, secret]) =>
     Array.from({ length: CLIENTS_OF_EACH_KEY }, () => client(name.replace('_KEY', ''), secret)),
   )
-  await disturb({ path, random, gateways, serve, run, completed: () => completed.length })
+  const callOnce = async (gateway: Running) => (await send(gateway, 'APP', SECRET, false)).isWhole
+  await disturb({ path, random, gateways, serve, run, completed: () => completed.length, callOnce })
   over.isOver = true
   await Promise.all(clients)
   agent.destroy()

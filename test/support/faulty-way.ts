@@ -18,6 +18,8 @@ export type WayState =
 /** A TCP proxy on 127.0.0.1 between a program and a server, which fails as networks do. */
 export interface FaultyWay {
   readonly port: number
+  /** How many connections are open. */
+  connections(): number
   set(state: WayState): void
   /** New connections go there; those that are open are reset. */
   lead(port: number): void
@@ -91,6 +93,7 @@ export async function faultyWay(target: number, whenOver: WhenOver): Promise<Fau
   })
   return {
     port: (server.address() as AddressInfo).port,
+    connections: () => lanes.size / 2,
     set(next) {
       state = next
       if (next === 'cut') reset()
