@@ -102,7 +102,7 @@ describe('a server that accepts and is silent', () => {
     const { way, db, open } = await stalled()
     way.set('stall')
     const opened = open()
-    await expect.poll(way.connections).toBe(1)
+    await expect.poll(() => way.connections()).toBe(1)
     await db.close()
     expect(await Promise.race([opened, pause(1_000)])).toMatch(/terminated/)
   })

@@ -1,0 +1,118 @@
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import { dataOf } from '../api/client.ts'
+import { useConsole } from '../api/context.ts'
+import { type PlaygroundCall, useRun } from '../api/playground.ts'
+import { Code } from '../ui/copy.tsx'
+import { ExportDialog } from '../ui/export-dialog.tsx'
+import { useGatewayUrl } from '../ui/gateway-url.ts'
+import { Failure } from '../ui/page.tsx'
+import { RunView } from '../ui/run-view.tsx'
+
+type Path = PlaygroundCall['path']
+
+/** The first call of the new key: to copy, and to send from here. */
+export function CallStep({
+  model,
+  keyName,
+  path,
+  secret,
+  onIssued,
+}: {
+  readonly model: string
+  readonly keyName: string
+  readonly path: string
+  readonly secret: string
+  readonly onIssued: (secret: string) => void
+}) {
+  const { api } = useConsole()
+  const gateway = useGatewayUrl()
+  const { run, send } = useRun(api)
+  const [isExporting, setExporting] = useState(false)
+  const isServed = useDelay(SERVED_MS, secret)
+  const rotating = useMutation({
+    mutationFn: () =>
+      dataOf(api.POST('/api/v1/keys/{name}/rotate', { params: { path: { name: keyName } }, body: {} })),
+    onSuccess: rotated => onIssued(rotated.secret),
+  })
+  if (secret === '')
+    return (
+      <div className="stack">
+        {rotating.error && <Failure error={rotating.error} />}
+        <p>The secret of {keyName} was shown once, and this page does not have it any more.</p>
+        <div className="actions">
+          <button type="button" className="button primary" onClick={() => rotating.mutate()}>
+            Make a new secret
+          </button>
+        </div>
+      </div>
+    )
+  const body = bodyFor(path, model)
+  const isDone = run?.state === 'done' && run.status === 200
+  return (
+    <div className="stack">
+      <p>
+        The line has the secret of <strong>{keyName}</strong>, which is shown this once: copy it now. The
+        store keeps only its hash.
+      </p>
+      <Code
+        label="The call with curl"
+        text={`curl ${gateway}${path} \\
+  -H 'authorization: Bearer ${secret}' \\
+  -H 'content-type: application/json' \\
+  -d '${JSON.stringify(body)}'`}
+      />
+      <div className="actions">
+        <button
+          type="button"
+          className={isDone ? 'button' : 'button primary'}
+          disabled={!isServed || run?.state === 'running'}
+          onClick={() => void send({ secret, path: path as Path, body })}
+        >
+          {isServed ? (run === undefined ? 'Send it' : 'Send it again') : 'The gateway reads it …'}
+        </button>
+      </div>
+      {run && <RunView run={run} />}
+      {isDone && (
+        <>
+          <p className="notice good">
+            Answered and billed. This gateway serves {model} to every application that has the secret.
+          </p>
+          <div className="actions">
+            <Link className="button" to="/playground" search={{ model }}>
+              Playground
+            </Link>
+            <Link className="button" to="/calls" search={{ key: keyName }}>
+              Its call
+            </Link>
+            <button type="button" className="button" onClick={() => setExporting(true)}>
+              Export as YAML for git
+            </button>
+          </div>
+          {isExporting && <ExportDialog onClose={() => setExporting(false)} />}
+        </>
+      )}
+    </div>
+  )
+}
+
+/** How long a gateway takes to read a new secret. */
+const SERVED_MS = 1_200
+
+/** Whether so much time has passed since the value is what it is. */
+function useDelay(delayMs: number, value: string): boolean {
+  const [seen, setSeen] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setSeen(value), delayMs)
+    return () => clearTimeout(timer)
+  }, [delayMs, value])
+  return seen === value
+}
+
+function bodyFor(path: string, model: string): PlaygroundCall['body'] {
+  const text = 'Say hello in one sentence.'
+  if (path === '/v1/embeddings' || path === '/v1/responses') return { model, input: text }
+  if (path === '/v1/completions') return { model, prompt: text, max_tokens: 64 }
+  return { model, messages: [{ role: 'user', content: text }], max_tokens: 64 }
+}
