@@ -19,7 +19,7 @@ export type WayState =
 export interface FaultyWay {
   readonly port: number
   /** How many connections are open. */
-  connections(): number
+  readonly connections: () => number
   set(state: WayState): void
   /** New connections go there; those that are open are reset. */
   lead(port: number): void
