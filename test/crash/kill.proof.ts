@@ -155,16 +155,21 @@ test('SIGTERM when the time to drain is over: streams are told so, and billed as
   upstream.answer(sse([EVENTS[0]], { ending: 'hang' }))
   const { child, url } = await serve('--drain', '300ms')
   const agent = new Agent()
+  /** Those whose client has the first bytes. */
+  const begun = new Set<number>()
   const all = Array.from({ length: 10 }, (_, number) =>
     call(url, {
       agent,
       path: PATH,
       body: numberedBody(number, { path: PATH, model: 'm', stream: true }),
       secret: SECRET,
+      leaves: bytes => {
+        if (bytes > 0) begun.add(number)
+        return false
+      },
     }),
   )
-  while (upstream.requests.length < 10) await upstream.nextRequest()
-  await pause(50)
+  await expect.poll(() => begun.size, { interval: 5 }).toBe(10)
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   for (const seen of await Promise.all(all)) {
