@@ -4,7 +4,7 @@
  *
  *     crash   kill -9 of the real process under load, 100 times; of one of three on one store, 100 times, which is also
  *             stopped for 30 s, 6 times; a power cut at 200 moments
- *     restarts  all workers replaced under load, 50 times
+ *     restarts  all workers replaced under load, 50 times; with `GW_PROGRAM`, the `bin/gw.js` of another version, also from that to this one
  *     drain   SIGTERM under load with streams open, 50 times
  *     reload  files saved every 200 ms for a minute under load, 20 of them bad, beside a minute without before and after
  *     tunnel  node connections that are cut, reset, half-closed, stalled or fed with garbage, 3,000 of them with 20 calls each
@@ -16,7 +16,8 @@
  *     soak    10,000 requests of every outcome with disconnects anywhere · a quota under 500 clients at once, 50 rounds
  *             · 50,000 requests over upstream connections that die whenever they are idle
  *
- * `GW_SEED` runs a mix again as it was; every failure names its seed.
+ * `GW_SEED` runs a mix again as it was; every failure names its seed. `GW_TEST_ENGINE=postgres` has the stores of `restarts`, `drain`, `reload`
+ * and `nodes` in PostgreSQL.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

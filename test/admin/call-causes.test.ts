@@ -1,6 +1,5 @@
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
+import { write } from '../cli/traffic.ts'
 import { call as callRow } from '../store/ledger/rows.ts'
 import { undocumented } from './documented.ts'
 import { controlScene } from './scene.ts'
@@ -16,11 +15,9 @@ test('a failed call has its cause and its attempts for administrators, and for i
     reason: 'secret-vendor answered 500',
     failedAttempts: ['secret-vendor: upstream_error (answered 500)'],
   }
-  const raw = new Database(scene.storePath)
-  new LedgerRows(raw).write([
+  await write(scene.storeAt, [
     ['log', callRow('req_1', { tenant: 'umbrella', status: 502, errorCode: 'upstream_error', ...causes })],
   ])
-  raw.close()
   const seen = async (as: typeof admin) => {
     const answered = await scene.call('list_calls', { as })
     expect(undocumented('list_calls', answered)).toEqual([])

@@ -1,8 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
-import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
-import { writeRejected } from '../cli/traffic.ts'
+import { write, writeRejected } from '../cli/traffic.ts'
 import { call as callRow, rejected } from '../store/ledger/rows.ts'
 import { controlScene, type LoggedIn } from './scene.ts'
 
@@ -36,20 +34,18 @@ test('a new call, also a rejected one, is an event for administrators, and for t
     await watch(await scene.logIn('tom')),
     await watch(await scene.logIn('rita')),
   ]
-  const raw = new Database(scene.storePath)
-  onTestFinished(() => void raw.close())
   const log = (id: string, tenant: string) =>
-    new LedgerRows(raw).write([['log', callRow(id, { tenant, status: 200 })]])
+    write(scene.storeAt, [['log', callRow(id, { tenant, status: 200 })]])
   const seen = () => {
     scene.clock.advance(500)
     return [ofAdmin(), ofTom(), ofRita()]
   }
   const event = (newest: number, rejected = 0) =>
     `data: {"event":"calls","newest":${newest},"newest_rejected":${rejected}}`
-  log('req_1', 'umbrella')
+  await log('req_1', 'umbrella')
   await expect.poll(seen).toEqual([[event(1)], [], [event(1)]])
-  log('req_2', 'acme')
+  await log('req_2', 'acme')
   await expect.poll(seen).toEqual([[event(1), event(2)], [event(2)], [event(1)]])
-  await writeRejected(scene.storePath, [rejected('req_3', { tenant: 'umbrella' })])
+  await writeRejected(scene.storeAt, [rejected('req_3', { tenant: 'umbrella' })])
   await expect.poll(seen).toEqual([[event(1), event(2), event(2, 1)], [event(2)], [event(1), event(1, 1)]])
 })

@@ -106,7 +106,7 @@ test('every operation answers as the document says, in success', async () => {
   expect(joinToken.body).toMatchObject({ uses_left: 2, token: expect.stringMatching(/^gwj_/) })
   await call('list_join_tokens')
   await call('revoke_join_token', { params: { name: String(joinToken.body['id']) } })
-  await joinedNode(scene.storePath, 'gpu-7')
+  await joinedNode(scene.storeAt, 'gpu-7')
   const gpu = { params: { name: 'gpu-7' } }
   await call('list_nodes')
   await call('drain_node', gpu)

@@ -75,7 +75,7 @@ const ends: (() => unknown)[] = []
 beforeAll(async () => {
   scene = await controlScene(end => void ends.unshift(end))
   await put(scene.store, endpoint('east'), key('app'))
-  await joinedNode(scene.storePath, 'gpu-7')
+  await joinedNode(scene.storeAt, 'gpu-7')
   await scene.addUser('ada', 'admin')
   admin = await scene.logIn('ada')
 })
@@ -89,7 +89,7 @@ async function stepsOf(id: OperationId, query: Readonly<Record<string, string>> 
     const { status, body } = await scene.call(id, { query, as: admin })
     expect(status, JSON.stringify(body)).toBe(200)
   })
-  const raw = new Database(scene.storePath, { readonly: true })
+  const raw = new Database(scene.storeAt, { readonly: true })
   const steps = statements
     .filter(text => /^\s*(select|with)/i.test(text))
     .flatMap(text => {

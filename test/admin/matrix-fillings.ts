@@ -71,9 +71,9 @@ const binding: Fill = async (world, tenant) => {
   await world.prepare('create_binding', { body: params })
   return { params }
 }
-const node: Fill = async ({ storePath, fresh }) => {
+const node: Fill = async ({ storeAt, fresh }) => {
   const name = fresh('node')
-  await joinedNode(storePath, name)
+  await joinedNode(storeAt, name)
   return { params: { name } }
 }
 const drainingNode: Fill = async (world, tenant) => {

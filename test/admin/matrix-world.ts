@@ -1,8 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { OperationId } from '../../src/schema/api/operations.ts'
-import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
-import { insertRejected } from '../../src/store/ledger/rejected-calls.ts'
+import { write, writeRejected } from '../cli/traffic.ts'
 import { call as callRow, hold, rejected, settle } from '../store/ledger/rows.ts'
 import type { WhenOver } from '../support/when-over.ts'
 import { bareGateway } from './bare-gateway.ts'
@@ -27,7 +25,7 @@ const USERS = { disabled: 'gone', 'of mine': 'tom', 'of theirs': 'eve', admin: '
 export type Filling = Omit<Sent, 'as'>
 
 /** A control plane with two tenants who look alike: each with keys, a wallet, calls, and a user. */
-export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store' | 'storePath' | 'clock'> {
+export interface MatrixWorld extends Pick<ControlScene, 'call' | 'url' | 'store' | 'storeAt' | 'clock'> {
   /** A session of the actor that is good, or none; of the disabled one a session that was good until then. */
   readonly session: (actor: Actor) => Promise<LoggedIn | undefined>
   /** As the administrator; what was made for a cell must not fail. */
@@ -59,7 +57,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
       body: { amount: 5, reference: `${tenant} 1` },
     })
   }
-  billCalls(scene)
+  await billCalls(scene)
   await scene.addUser('ada', 'admin')
   await scene.addUser('tom', 'tenant', 'mine')
   await scene.addUser('eve', 'tenant', 'theirs')
@@ -74,7 +72,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
     call,
     url: scene.url,
     store,
-    storePath: scene.storePath,
+    storeAt: scene.storeAt,
     clock: scene.clock,
     prepare,
     session: async actor => {
@@ -98,19 +96,16 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
 export const LOG_IN = { username: 'ada', password: PASSWORD }
 
 /** One call of each tenant, as a gateway bills it, and one that it rejected. */
-function billCalls({ storePath, clock }: ControlScene): void {
-  const raw = new Database(storePath)
-  const book = new LedgerRows(raw)
+async function billCalls({ storeAt, clock }: ControlScene): Promise<void> {
   const atMs = clock.nowMs() - 3_600_000
   for (const tenant of TENANTS) {
     const whose = { tenant, key: `${tenant}/app`, publication: `${tenant}/model` }
     const requestId = `req_${tenant}`
-    book.write([
+    await write(storeAt, [
       ['hold', hold(requestId, { ...whose, openedAtMs: atMs, deadlineMs: atMs + 60_000 })],
       ['end', settle(requestId, { ...whose, endedAtMs: atMs })],
       ['log', callRow(requestId, { ...whose, atMs })],
     ])
-    insertRejected(raw, [rejected(requestId, { tenant, key: `${tenant}/app`, atMs })])
+    await writeRejected(storeAt, [rejected(requestId, { tenant, key: `${tenant}/app`, atMs })])
   }
-  raw.close()
 }

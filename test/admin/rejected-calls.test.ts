@@ -11,7 +11,7 @@ test('rejected calls are listed for administrators, and for a tenant those of it
   for (const tenant of ['acme', 'umbrella'])
     await scene.call('create_tenant', { as: admin, body: { name: tenant } })
   await scene.addUser('tom', 'tenant', 'umbrella')
-  await writeRejected(scene.storePath, [
+  await writeRejected(scene.storeAt, [
     rejected('req_1', { key: 'app', tenant: 'umbrella', askedModel: 'nope', count: 3 }),
     rejected('req_2', { key: 'bot', tenant: 'acme', status: 503, reason: 'secret-vendor is down' }),
     rejected('req_3', { status: 401, errorCode: 'invalid_api_key' }),

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import Database from 'better-sqlite3'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { keyDigest } from '../../src/base/api-key.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from '../../src/schema/api/operations.ts'
 import { permission } from '../../src/schema/api/permissions.ts'
 import type { Role } from '../../src/schema/user.ts'
 import { canonical, MINE, put, remove } from '../store/samples.ts'
+import { execute } from '../support/past-the-store.ts'
 import { FILLINGS } from './matrix-fillings.ts'
 import { type Filling, matrixWorld } from './matrix-world.ts'
 
@@ -31,12 +31,7 @@ const EVERY_ROLE: Readonly<Record<string, Loss>> = {
   'the session has ended': { by: ({ token }) => users.endSession(keyDigest(token)), status: 401 },
   'the user is disabled': { by: ({ user }) => users.changeUser(user, { enabled: false }), status: 401 },
   'the user is gone': {
-    by: async ({ user }) => {
-      const raw = new Database(world.storePath)
-      raw.pragma('foreign_keys = on')
-      raw.prepare('delete from users where name = ?').run(user)
-      raw.close()
-    },
+    by: ({ user }) => execute(world.storeAt, `delete from users where name = '${user}'`),
     status: 401,
   },
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { configurationsOn } from '../../src/admin/configurations.ts'
 import { startControl } from '../../src/admin/server.ts'
 import type { Clock } from '../../src/base/clock.ts'
@@ -14,10 +15,10 @@ import { MasterKey } from '../../src/store/master-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/types.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
-import { storeDatabase } from '../support/postgres.ts'
+import { storeDatabase, type TestDatabase } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
-import { TEST_ENGINE } from '../support/test-engine.ts'
+import { ON_POSTGRES } from '../support/test-engine.ts'
 import type { WhenOver } from '../support/when-over.ts'
 
 export const PASSWORD = 'correct horse battery'
@@ -71,10 +72,10 @@ export interface LoggedIn {
 export interface ControlScene {
   readonly url: string
   readonly store: Store
-  /** The file of the store, for those who write into it as another process would. */
-  readonly storePath: string
-  /** The path of the file, or the URL of the database. */
+  /** The path of the file of the store, or the URL of its database, for those who write into it as another process would. */
   readonly storeAt: string
+  /** All that stands in the store, as text. */
+  readonly contents: () => Promise<string>
   readonly clock: ReturnType<typeof testClock>
   readonly log: readonly Record<string, unknown>[]
   /** What probes say from now on. */
@@ -114,10 +115,23 @@ function rowOf({ endpoint, models: [model = ''] }: ProbeOrder, verdict: ProbeVer
   return { ...row, state: 'failed', diagnosis: { fault: 'secret', cause, hint } }
 }
 
+async function filesOf(path: string): Promise<string> {
+  return ['', '-wal'].map(end => readFileSync(path + end, 'latin1')).join('')
+}
+
+async function rowsOf({ query }: TestDatabase): Promise<string> {
+  const tables = await query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public'`,
+  )
+  const texts = tables.map(({ name }) => query<{ text: string }>(`select t::text as text from "${name}" t`))
+  return JSON.stringify(await Promise.all(texts))
+}
+
 export async function controlScene(whenOver: WhenOver, options: SceneOptions = {}): Promise<ControlScene> {
   const clock = options.clock ?? testClock()
   const folder = tempDir(whenOver)
-  const url = TEST_ENGINE === 'postgres' ? (await storeDatabase(whenOver)).url : 'sqlite:gw.db'
+  const database = ON_POSTGRES ? await storeDatabase(whenOver) : undefined
+  const url = database?.url ?? 'sqlite:gw.db'
   const store = await openStore(url, { mode: 'create', clock, folder: folder.path })
   const log: Record<string, unknown>[] = []
   const probed: ProbeOrder[] = []
@@ -203,8 +217,8 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
   return {
     url: listener.url,
     store,
-    storePath: `${folder.path}/gw.db`,
-    storeAt: TEST_ENGINE === 'postgres' ? url : `${folder.path}/gw.db`,
+    storeAt: database?.url ?? folder.at('gw.db'),
+    contents: () => (database ? rowsOf(database) : filesOf(folder.at('gw.db'))),
     clock,
     log,
     probed,

@@ -1,7 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
-import { LedgerRows } from '../../src/store/ledger/ledger-rows.ts'
+import { write } from '../cli/traffic.ts'
 import { call as callRow } from '../store/ledger/rows.ts'
 import { controlScene, type LoggedIn, type Told } from './scene.ts'
 
@@ -12,14 +11,12 @@ async function setUp() {
   const admin = await scene.logIn('ada')
   await scene.addUser('tom', 'tenant', 'acme')
   await scene.addUser('rita', 'tenant', 'other')
-  const raw = new Database(scene.storePath)
-  onTestFinished(() => void raw.close())
   const log = (id: string, tenant: string) => {
     const failed = { tenant, status: 502, node: 'gpu-7', reason: 'the east answered 500' }
-    new LedgerRows(raw).write([['log', callRow(id, failed)]])
+    return write(scene.storeAt, [['log', callRow(id, failed)]])
   }
-  log('req_1', 'acme')
-  log('req_2', 'other')
+  await log('req_1', 'acme')
+  await log('req_2', 'other')
   const list = async (as: LoggedIn, query: Readonly<Record<string, string>> = {}) => {
     const { status, body } = await scene.call('list_calls', { as, query })
     expect(status).toBe(200)
@@ -91,7 +88,7 @@ test('who reads after an event of new calls gets them', async () => {
   await expect.poll(() => seen.text).toContain('event: status')
   // Read just before the call, so that a look at the store without it is at hand.
   expect(ids(await list(admin))).toEqual(['req_2', 'req_1'])
-  log('req_3', 'acme')
+  await log('req_3', 'acme')
   await expect
     .poll(() => {
       scene.clock.advance(500)

@@ -3,14 +3,17 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
 
 const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 const dir = tempDir(afterAll)
+let store: string
 
 beforeAll(async () => {
+  store = await storeOfFolder(dir.path)
   dir.write('gw.yaml', FIRST)
   dir.write('bin/gw', `#!/bin/sh\nexec '${process.execPath}' '${GW}' "$@"\n`)
   chmodSync(join(dir.path, 'bin/gw'), 0o755)
@@ -21,7 +24,7 @@ beforeAll(async () => {
 })
 
 function run(shell: string, words: readonly string[]) {
-  const env = { PATH: `${join(dir.path, 'bin')}:${process.env['PATH']}`, HOME: dir.path }
+  const env = { PATH: `${join(dir.path, 'bin')}:${process.env['PATH']}`, HOME: dir.path, GW_STORE: store }
   return spawnSync(shell, words, { cwd: dir.path, env, encoding: 'utf8' })
 }
 

@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts'
 import { joinedNode } from '../support/joined-node.ts'
 import { copyFolder, storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
-import { TEST_ENGINE } from '../support/test-engine.ts'
+import { ON_POSTGRES } from '../support/test-engine.ts'
 import { gw, type World } from './in-process.ts'
 import { FIRST } from './sample-tree.ts'
 
@@ -169,7 +169,7 @@ const PROGRAM = await makeProgram(() => async () => undefined, { out: '', err: '
 const ALL = paths(PROGRAM)
 const LEAVES = ALL.filter(path => !ALL.some(other => other.startsWith(`${path} `)))
 
-const WORKING = LEAVES.filter(path => TEST_ENGINE !== 'postgres' || WAYS[path]?.ofFile !== true)
+const WORKING = LEAVES.filter(path => !ON_POSTGRES || WAYS[path]?.ofFile !== true)
 
 const template = tempDir(afterAll)
 

@@ -7,7 +7,7 @@ import type { Sink, Source } from '../../src/cli/io.ts'
 import { run } from '../../src/cli/main.ts'
 import { databaseOf } from '../support/postgres.ts'
 import { testClock } from '../support/test-clock.ts'
-import { TEST_ENGINE } from '../support/test-engine.ts'
+import { ON_POSTGRES } from '../support/test-engine.ts'
 
 export interface World {
   /** Where the command runs; the paths of `-c` start from here. */
@@ -77,7 +77,7 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
 
 /** In `npm run postgres` each folder has a database of its own. */
 async function environmentOf({ cwd, environment = {} }: World): Promise<Readonly<Record<string, string>>> {
-  if (TEST_ENGINE !== 'postgres' || environment['GW_STORE']) return environment
+  if (!ON_POSTGRES || environment['GW_STORE']) return environment
   return { GW_STORE: await databaseOf(cwd), ...environment }
 }
 

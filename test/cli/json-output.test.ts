@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { makeProgram } from '../../src/cli/program.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -5,6 +6,7 @@ import { joinedNode } from '../support/joined-node.ts'
 import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
+import { ON_POSTGRES } from '../support/test-engine.ts'
 import { gw } from './in-process.ts'
 import { shapeOf } from './json-shape.ts'
 import { FIRST, SECOND } from './sample-tree.ts'
@@ -104,6 +106,10 @@ const ELSEWHERE = [
   'users delete',
 ]
 
+/** Sections about a file, and about the gateway that {@link write} has been, whose lease goes on. */
+const OF_FILE = /^`gw (backup|gateways list)/
+const DOCUMENT = new URL('../../docs/json-output.md', import.meta.url)
+
 const INTRODUCTION = `# JSON output
 
 Every command takes \`--format json\`: one document on stdout, nothing else there, and the same exit code as in text. \`gw logs\`
@@ -146,7 +152,7 @@ async function page(): Promise<string> {
       ])
     }
     if (line === 'gateways list') await reportLost()
-    if (line === 'nodes list') await joinedNode(dir.at('data/gw.db'), 'gpu-7')
+    if (line === 'nodes list') await joinedNode(await storeOfFolder(dir.path), 'gpu-7')
     const words = [...line.replace('ID', id).split(' '), '--format', 'json']
     const { stdout } = await gw(words, { cwd: dir.path, clock, stdin: 'a long enough password 42\n' })
     const document: unknown = line === 'logs' ? JSON.parse(stdout.split('\n')[0] ?? '') : JSON.parse(stdout)
@@ -165,7 +171,11 @@ async function reportLost(): Promise<void> {
 
 describe('docs/json-output.md', () => {
   it('has every member that the commands print with --format json, and no other', async () => {
-    await expect(await page()).toMatchFileSnapshot('../../docs/json-output.md')
+    const written = await page()
+    if (ON_POSTGRES) {
+      const sections = (text: string) => text.split('\n## ').filter(section => !OF_FILE.test(section))
+      expect(sections(written)).toEqual(sections(readFileSync(DOCUMENT, 'utf8')))
+    } else await expect(written).toMatchFileSnapshot('../../docs/json-output.md')
   })
 
   it('has every command that prints a document', async () => {

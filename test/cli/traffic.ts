@@ -10,7 +10,7 @@ import { insertRejected as insertRejectedIn } from '../../src/store/postgres/led
 import { isPostgresUrl } from '../../src/store/url.ts'
 import { databaseOf } from '../support/postgres.ts'
 import { postgresWriter } from '../support/postgres-writer.ts'
-import { TEST_ENGINE } from '../support/test-engine.ts'
+import { ON_POSTGRES } from '../support/test-engine.ts'
 
 /** The start of a quarter of an hour, and what the clock of a test says. */
 export const NOON_MS = Date.UTC(2026, 0, 15, 12)
@@ -53,7 +53,7 @@ export async function write(at: string, rows: readonly Row[]): Promise<void> {
 
 async function databaseAt(at: string): Promise<string | undefined> {
   if (isPostgresUrl(at)) return at
-  return TEST_ENGINE === 'postgres' ? databaseOf(dirname(dirname(at))) : undefined
+  return ON_POSTGRES ? databaseOf(dirname(dirname(at))) : undefined
 }
 
 async function writePostgres(url: string, rows: readonly Row[]): Promise<void> {

@@ -58,15 +58,15 @@ test('kill -9 with a call open on each path, before its answer and within: one r
   while (upstream.requests.length < CALL_PATHS.length * 2) await upstream.nextRequest()
   const billed = INFERENCE_PATHS.filter(({ dialect }) => dialect !== undefined).map(each => each.path)
   // Holds overlap the dispatch, and are folded into the store within a tenth of a second.
-  await expect.poll(() => readBooks(path).open).toBe(billed.length * 2)
+  await expect.poll(async () => (await readBooks(path)).open).toBe(billed.length * 2)
   const exited = once(child, 'exit')
   child.kill('SIGKILL')
   await exited
   await Promise.all(calls.map(({ end }) => end))
 
-  expect(readBooks(path)).toMatchObject({ open: billed.length * 2 })
+  expect(await readBooks(path)).toMatchObject({ open: billed.length * 2 })
   const after = await serve()
-  const { booked, open } = readBooks(path)
+  const { booked, open } = await readBooks(path)
   expect(open).toBe(0)
   expect(booked.size).toBe(billed.length * 2)
   for (const { ends } of booked.values()) {

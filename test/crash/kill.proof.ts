@@ -35,7 +35,7 @@ test(
     for (let round = 0; round < ROUNDS; round++) {
       const { child, url } = await serve()
       // What the process before has left is settled before this one listens.
-      expect(readBooks(path).open, `seed ${SEED}`).toBe(0)
+      expect((await readBooks(path)).open, `seed ${SEED}`).toBe(0)
 
       const agent = new Agent({ keepAlive: true })
       let left = 20 + Math.floor(random() * 400)
@@ -73,7 +73,7 @@ test(
       stdout: expect.stringContaining('all sums match'),
     })
 
-    const { booked, open } = readBooks(path)
+    const { booked, open } = await readBooks(path)
     expect(open).toBe(0)
     const lost = completed.filter(id => {
       const ends = booked.get(id)?.ends ?? []
@@ -143,7 +143,7 @@ test('SIGTERM with requests at hand: all of them finish and are billed', async (
   going.open()
   for (const seen of await Promise.all(all)) expect(isComplete(seen, true)).toBe(true)
   expect(await exited).toEqual([0, null])
-  const { booked, open } = readBooks(path)
+  const { booked, open } = await readBooks(path)
   expect(open).toBe(0)
   expect(booked.size).toBe(30)
   for (const { ends } of booked.values()) expect(ends).toMatchObject([{ amountNano: EXACT_NANO, flags: '' }])
@@ -179,7 +179,7 @@ test('SIGTERM when the time to drain is over: streams are told so, and billed as
     expect(seen.body).not.toContain('[DONE]')
   }
   expect(await exited).toEqual([0, null])
-  const { booked, open } = readBooks(path)
+  const { booked, open } = await readBooks(path)
   expect(open).toBe(0)
   const charged = [...booked.values()].flatMap(({ ends }) => ends)
   expect(charged).toHaveLength(10)

@@ -63,10 +63,10 @@ test(
     await Promise.all(Array.from({ length: CLIENTS }, client))
 
     const endedAt = performance.now()
-    while (readBooks(path).open > 0 && performance.now() - endedAt < 10_000) await pause(20)
+    while ((await readBooks(path)).open > 0 && performance.now() - endedAt < 10_000) await pause(20)
     const heldMs = performance.now() - endedAt
     await whenFolded(path)
-    const { booked, open } = readBooks(path)
+    const { booked, open } = await readBooks(path)
     expect(open, `seed ${SEED}: held after the last client`).toBe(0)
     // Within the suite others take the processors meanwhile; alone it is a matter of milliseconds.
     if (REQUESTS >= 10_000) expect(heldMs, `seed ${SEED}: held for so long`).toBeLessThan(1_000)
@@ -233,7 +233,7 @@ keys:
   const store = await openStore(gateway.store, { mode: 'read', clock: systemClock })
   onTestFinished(() => store.close())
   return {
-    path: `${folder}/gw.db`,
+    path: gateway.store,
     url: gateway.gatewayUrl,
     store,
     served,

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { gwProcess, startGw } from '../cli/process.ts'
 import { freePort } from '../support/free-port.ts'
 import { seeded } from '../support/seeded.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { call, type Seen } from './clients.ts'
 import { readBooks } from './served.ts'
@@ -35,6 +36,8 @@ it(
   async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', FILE)
+    const store = await storeOfFolder(dir.path)
+    const world = { cwd: dir.path, environment: { APP_KEY, GW_STORE: store } }
     const random = seeded(SEED)
     const [port, controlPort, nodePort] = [await freePort(), await freePort(), await freePort()]
     const running = new Map<string, ReturnType<typeof startGw>['child']>()
@@ -43,9 +46,9 @@ it(
     })
     const start = async (name: string, line: string, says: string | undefined, more = {}): Promise<void> => {
       const { child } = startGw(line.split(' '), {
-        cwd: dir.path,
+        ...world,
         stdin: '',
-        environment: { APP_KEY, ...more },
+        environment: { ...world.environment, ...more },
       })
       running.set(name, child)
       child.stderr.resume()
@@ -71,9 +74,7 @@ it(
     const join = async (at: number): Promise<void> => {
       const name = `gpu-${at}`
       const state = `${name}.json`
-      const token = running.has(name)
-        ? ''
-        : (await gwProcess(['nodes', 'token', name], { cwd: dir.path })).stdout.trim()
+      const token = running.has(name) ? '' : (await gwProcess(['nodes', 'token', name], world)).stdout.trim()
       const server = `--server http://127.0.0.1:${nodePort} --name ${name}`
       await start(
         name,
@@ -155,8 +156,8 @@ it(
 
     console.log(`${ROUNDS} kills of each: ${JSON.stringify(counts)}, seed ${SEED}`)
     expect(wrong, `seed ${SEED}`).toEqual([])
-    expect((await gwProcess(['ledger', 'verify'], { cwd: dir.path })).exit).toBe(0)
-    const { booked, open } = readBooks(dir.at('data/gw.db'))
+    expect((await gwProcess(['ledger', 'verify'], world)).exit).toBe(0)
+    const { booked, open } = await readBooks(store)
     expect(open).toBe(0)
     const unbilled = completed.filter(id => booked.get(id)?.ends[0]?.kind !== 'settle')
     expect(unbilled, `seed ${SEED}: complete, and not billed`).toEqual([])

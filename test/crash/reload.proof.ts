@@ -55,7 +55,7 @@ test(
       renameSync(dir.write('config/.more.tmp', `version: 1\n${text}\n`), dir.at('config/more.yaml'))
     }
     const words = 'serve -c config --watch --gateway-only --listen 127.0.0.1:0 --format json'
-    const child = start(dir, words.split(' '))
+    const child = await start(dir, words.split(' '))
     let log = ''
     child.stdout?.on('data', (piece: Buffer) => {
       log += piece.toString()

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { type ScriptedUpstream, scriptedUpstream } from '../support/scripted-upstream.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import type { Seen } from './clients.ts'
 
-export const GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+/** `GW_PROGRAM` is that of another version, such as the last release: see `workers.proof.ts`. */
+export const GW = process.env['GW_PROGRAM'] ?? fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 export const SECRET = 'sk-a-secret-of-their-own-0123456789'
 /** Secrets of further keys. */
 export const OTHER_KEYS = Object.fromEntries(
@@ -29,7 +31,7 @@ export const EVENTS = [
 export interface Scene {
   readonly dir: TempDir
   readonly upstream: ScriptedUpstream
-  /** Of the database. */
+  /** The path of the file of the store, or the URL of its database. */
   readonly path: string
   readonly serve: (...flags: string[]) => Promise<{ child: ChildProcess; url: string }>
   /** With further variables in its environment. */
@@ -61,7 +63,7 @@ export async function scene(config = ONE_MODEL, storeUrl?: string): Promise<Scen
   const run = (argv: readonly string[]) => gw(dir, [...argv, ...store])
   expect(await run(['apply', '--yes', '--skip-probe'])).toMatchObject({ exit: 0 })
   const serveWith = async (environment: Readonly<Record<string, string>>, ...flags: string[]) => {
-    const child = startWith(environment, dir, [
+    const child = await startWith(environment, dir, [
       'serve',
       '--gateway-only',
       '--listen',
@@ -76,21 +78,33 @@ export async function scene(config = ONE_MODEL, storeUrl?: string): Promise<Scen
     return { child, url: line.slice('Gateway on '.length) }
   }
   const serve = (...flags: string[]) => serveWith({}, ...flags)
-  return { dir, upstream, path: dir.at('data/gw.db'), serve, serveWith, run }
+  const path = (await storeOfFolder(dir.path)).replace(/^sqlite:/, '')
+  return { dir, upstream, path, serve, serveWith, run }
 }
 
-export function start(dir: TempDir, argv: readonly string[]): ChildProcess {
+/** The environment of a command in the folder of a scene. */
+export async function environmentOf(dir: TempDir): Promise<Readonly<Record<string, string | undefined>>> {
+  return {
+    PATH: process.env['PATH'],
+    HOME: dir.path,
+    APP_KEY: SECRET,
+    ...OTHER_KEYS,
+    GW_STORE: await storeOfFolder(dir.path),
+  }
+}
+
+export function start(dir: TempDir, argv: readonly string[]): Promise<ChildProcess> {
   return startWith({}, dir, argv)
 }
 
-function startWith(
+async function startWith(
   environment: Readonly<Record<string, string>>,
   dir: TempDir,
   argv: readonly string[],
-): ChildProcess {
+): Promise<ChildProcess> {
   const child = spawn(process.execPath, [GW, ...argv], {
     cwd: dir.path,
-    env: { PATH: process.env['PATH'], HOME: dir.path, APP_KEY: SECRET, ...OTHER_KEYS, ...environment },
+    env: { ...(await environmentOf(dir)), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -99,7 +113,7 @@ function startWith(
 }
 
 export async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit: unknown; stdout: string }> {
-  const child = start(dir, argv)
+  const child = await start(dir, argv)
   let stdout = ''
   child.stdout?.on('data', (piece: Buffer) => {
     stdout += piece.toString()

@@ -1,5 +1,7 @@
-import Database from 'better-sqlite3'
 import { KINDS, nameOf, requestIdOf, toFlags } from '../../src/store/ledger/columns.ts'
+import { requestIdOf as postgresRequestIdOf } from '../../src/store/postgres/ledger/request-id.ts'
+import { isPostgresUrl } from '../../src/store/url.ts'
+import { selectAtOnce } from '../support/past-the-store.ts'
 
 /**
  * How a request can be found again wherever it has been: its number stands in `max_tokens`, and so in the tokens of its
@@ -62,6 +64,17 @@ const ENDS = `
   from ledger where request is not null order by id`
 const OPEN = 'select request_id as requestId, publication, tokens from open_holds'
 
+const POSTGRES_NAME = (column: string) => `(select name from ledger_names where ledger_names.id = ${column})`
+const POSTGRES_ENDS = `
+  select kind, ${postgresRequestIdOf('request')} as "requestId", ${POSTGRES_NAME('publication_id')} as publication,
+    held_tokens::int as tokens, amount_nano::text as amount, input_tokens::int as input, cached_input_tokens::int as cached,
+    cache_write_tokens::int as written, output_tokens::int as output, search_units::int as units, flags,
+    ${POSTGRES_NAME('reason_id')} as reason
+  from ledger where request is not null order by id`
+const POSTGRES_OPEN = `
+  select ${postgresRequestIdOf('request')} as "requestId", ${POSTGRES_NAME('publication_id')} as publication, tokens::int
+  from open_holds`
+
 interface HeldRow {
   readonly requestId: string
   readonly publication: string
@@ -70,32 +83,29 @@ interface HeldRow {
 type EndRow = HeldRow &
   Omit<LedgerRow, 'kind' | 'amountNano' | 'flags'> & { kind: number; amount: string; flags: number }
 
-/** Everything that the ledger says of requests, by request id; read in one moment, as another process would. */
-export function readBooks(path: string): { booked: ReadonlyMap<string, Booked>; open: number } {
-  const raw = new Database(path, { readonly: true })
-  try {
-    const booked = new Map<string, Booked>()
-    for (const { requestId, publication, tokens, kind, amount, flags, ...rest } of raw
-      .prepare(ENDS)
-      .all() as EndRow[]) {
-      if (booked.has(requestId)) throw new Error(`${requestId} ends twice`)
-      const end = {
-        ...rest,
-        kind: KINDS[kind] as LedgerRow['kind'],
-        amountNano: BigInt(amount),
-        flags: toFlags(flags).join(),
-      }
-      booked.set(requestId, { publication, ends: [end], number: numberOf(tokens) })
+/**
+ * Everything that the ledger says of requests, by request id; read in one moment, as another process would.
+ * @param at the URL of the store, or the path of its file
+ */
+export async function readBooks(at: string): Promise<{ booked: ReadonlyMap<string, Booked>; open: number }> {
+  const queries = isPostgresUrl(at) ? [POSTGRES_ENDS, POSTGRES_OPEN] : [ENDS, OPEN]
+  const [ended, open] = (await selectAtOnce(at, ...queries)) as [EndRow[], HeldRow[]]
+  const booked = new Map<string, Booked>()
+  for (const { requestId, publication, tokens, kind, amount, flags, ...rest } of ended) {
+    if (booked.has(requestId)) throw new Error(`${requestId} ends twice`)
+    const end = {
+      ...rest,
+      kind: KINDS[kind] as LedgerRow['kind'],
+      amountNano: BigInt(amount),
+      flags: toFlags(flags).join(),
     }
-    const open = raw.prepare(OPEN).all() as HeldRow[]
-    for (const { requestId, publication, tokens } of open) {
-      if (booked.has(requestId)) throw new Error(`${requestId} is held twice`)
-      booked.set(requestId, { publication, ends: [], number: numberOf(tokens) })
-    }
-    return { booked, open: open.length }
-  } finally {
-    raw.close()
+    booked.set(requestId, { publication, ends: [end], number: numberOf(tokens) })
   }
+  for (const { requestId, publication, tokens } of open) {
+    if (booked.has(requestId)) throw new Error(`${requestId} is held twice`)
+    booked.set(requestId, { publication, ends: [], number: numberOf(tokens) })
+  }
+  return { booked, open: open.length }
 }
 
 function numberOf(tokens: number): number | undefined {

@@ -102,8 +102,8 @@ async function isLocked(path: string): Promise<boolean> {
 }
 
 /** What the store has in the end: charges, usage by key, the admissions of the rated key, and what is left of shares. */
-function books(path: string): Books {
-  const { booked, open } = readBooks(path)
+async function books(path: string): Promise<Books> {
+  const { booked, open } = await readBooks(path)
   const charges = [...booked].flatMap(([id, { ends }]) => {
     const [end] = ends
     return end ? [[id, { nano: end.amountNano, flags: end.flags }] as const] : []

@@ -121,7 +121,7 @@ test.for(PROBLEMS)(
     const better = await fetch(`${gateway.gatewayUrl}/health`)
     expect([better.status, await better.json()]).toMatchObject([200, { status: 'ok', ledger: { ok: true } }])
 
-    const { booked, open } = readBooks(`${folder}/gw.db`)
+    const { booked, open } = await readBooks(`${folder}/gw.db`)
     expect(open).toBe(0)
     const ends = [...booked.values()].flatMap(request => request.ends)
     expect(ends.filter(({ kind }) => kind === 'settle')).toHaveLength(441)
@@ -196,7 +196,7 @@ test('a debit of another process is off the balance at once: what it took is nei
   // A rejection consumes nothing, not even a request per minute. Those at once saw each other until they were rejected.
   const after = await call(CHAT, {})
   expect([after.status, after.headers.get('x-ratelimit-remaining-requests')]).toEqual([402, '9'])
-  const { booked, open } = readBooks(`${folder}/gw.db`)
+  const { booked, open } = await readBooks(`${folder}/gw.db`)
   expect([booked.size, open]).toEqual([1, 0])
   expect(await store.accounting.wallet('acme')).toMatchObject({ heldNano: 0n })
   expect(await store.accounting.verify()).toMatchObject({ findings: [] })

@@ -29,7 +29,7 @@ keys: { app: { kind: tenant, tenant: acme } }
 )
 const gateway = await wholeGateway(afterAll, dir.path, {}, dir.at('data'))
 const secret = await gateway.issue('app')
-const database = dir.at('data/gw.db')
+const database = gateway.store
 
 interface Outcome {
   readonly stream?: boolean
@@ -218,7 +218,7 @@ const BILLS: Readonly<Record<CallPath, Readonly<Record<OutcomeName, string>>>> =
 /** Makes one call, and gives its end in the ledger: `charged 300000`, with flags, or `released`, with the reason. */
 async function billOf(path: CallPath, outcome: Outcome): Promise<string> {
   const call = PATH_CALLS[path]
-  const before = new Set(readBooks(database).booked.keys())
+  const before = new Set((await readBooks(database)).booked.keys())
   upstream.forget()
   const begun = gate()
   upstream.answerNext(reply(outcome.answer(call, begun)))
@@ -242,9 +242,9 @@ async function billOf(path: CallPath, outcome: Outcome): Promise<string> {
   await (outcome.leaves === 'within' ? leaveWithin(answering, leaving) : readToEnd(answering))
   await logged
   await whenFolded(database)
-  await expect.poll(() => readBooks(database).open).toBe(0)
+  await expect.poll(async () => (await readBooks(database)).open).toBe(0)
   await expect(gateway.inStore(verifyLedger)).resolves.toMatchObject({ openHolds: 0 })
-  const rows = [...readBooks(database).booked].filter(([id]) => !before.has(id))
+  const rows = [...(await readBooks(database)).booked].filter(([id]) => !before.has(id))
   expect(rows.length).toBeLessThan(2)
   return rows.map(([, { ends }]) => ends.map(shown).join(' and ')).join() || 'no row'
 }

@@ -15,12 +15,16 @@ async function setUp() {
   let report: ReloadReport = { revision: 3, ok: true, atMs: 0 }
   const lines: string[] = []
   let health: readonly EndpointHealth[] = []
+  let reporting = Promise.resolve()
   const log = createLog(
     { write: line => void lines.push(line) },
     { level: 'info', pretty: false, colour: false },
   )
   const heartbeat = new Heartbeat({
-    store,
+    store: {
+      reportGateway: (of, endpoints) => (reporting = store.reportGateway(of, endpoints)),
+      forgetGateway: id => store.forgetGateway(id),
+    },
     holder: { current: () => undefined, report: () => report },
     health: () => health,
     clock,
@@ -29,18 +33,24 @@ async function setUp() {
     version: '1.2.3',
   })
   onTestFinished(() => heartbeat.leave())
-  /** Resolves when the look that was due has ended. */
+  /** Resolves when the first report is in the store. */
+  const start = async () => {
+    heartbeat.start('http://127.0.0.1:1')
+    await reporting
+  }
+  /** Resolves when the look that was due has ended, and its report, if it made one, is in the store. */
   const look = async (ms: number) => {
     await clock.waiting()
     clock.advance(ms)
-    // Behind what it has written: one connection does one thing after the other.
-    await store.gateways()
+    await clock.waiting()
+    await reporting
   }
   return {
     clock,
     store,
     database,
     heartbeat,
+    start,
     look,
     lines,
     becomes: (next: ReloadReport) => (report = next),
@@ -49,8 +59,8 @@ async function setUp() {
 }
 
 test('a gateway tells at once what it serves, and soon what it cannot', async () => {
-  const { store, heartbeat, look, becomes } = await setUp()
-  heartbeat.start('http://127.0.0.1:1')
+  const { store, start, look, becomes } = await setUp()
+  await start()
   expect(await store.gateways()).toMatchObject([
     { revision: 3, version: '1.2.3', url: 'http://127.0.0.1:1', startedAtMs: 10_000, pid: process.pid },
   ])
@@ -60,20 +70,18 @@ test('a gateway tells at once what it serves, and soon what it cannot', async ()
 })
 
 test('a revision that is served is reported at once, without a look of the clock', async () => {
-  const { store, heartbeat, becomes } = await setUp()
+  const { store, heartbeat, start, becomes } = await setUp()
   heartbeat.served()
   expect(await store.gateways()).toEqual([])
-  heartbeat.start('http://127.0.0.1:1')
-  await store.gateways()
+  await start()
   becomes({ revision: 4, ok: true, atMs: 1 })
   heartbeat.served()
   await expect.poll(async () => (await store.gateways())[0]?.revision).toBe(4)
 })
 
 test('a calm gateway is heard of every five seconds; one that is silent for longer counts as gone', async () => {
-  const { clock, store, heartbeat, look } = await setUp()
-  heartbeat.start('http://x')
-  await store.gateways()
+  const { clock, store, start, look } = await setUp()
+  await start()
   for (let beat = 0; beat < 11; beat++) await look(500)
   const [seen] = await store.gateways()
   expect(seen?.seenAtMs).toBe(15_000)
@@ -90,9 +98,8 @@ test('a gateway that ends takes its word back and looks no more', async () => {
 })
 
 test('a store that cannot be written is complained of once, and disturbs nothing else', async () => {
-  const { database, heartbeat, look, lines, store } = await setUp()
-  heartbeat.start('http://x')
-  await store.gateways()
+  const { database, start, look, lines } = await setUp()
+  await start()
   await database.execute('drop table gateways')
   for (let beat = 0; beat < 12; beat++) {
     await look(500).catch(() => undefined)
@@ -102,7 +109,7 @@ test('a store that cannot be written is complained of once, and disturbs nothing
 })
 
 test('a gateway tells what it has seen of its endpoints as it changes, and nothing of those that have not answered', async () => {
-  const { store, heartbeat, look, sees } = await setUp()
+  const { store, heartbeat, start, look, sees } = await setUp()
   const endpoints = async () => (await store.gateways())[0]?.endpoints
   const unknown = { endpoint: 'new', state: 'unknown', sinceMs: 1, inFlight: 0 } as const
   const well = { endpoint: 'a', state: 'healthy', sinceMs: 2, inFlight: 1 } as const
@@ -114,7 +121,7 @@ test('a gateway tells what it has seen of its endpoints as it changes, and nothi
     inFlight: 0,
   } as const
   sees([unknown, well, ill])
-  heartbeat.start('http://x')
+  await start()
   expect(await endpoints()).toEqual([
     { endpoint: 'a', state: 'healthy', sinceMs: 2 },
     { endpoint: 'b', state: 'unhealthy', sinceMs: 3, reason: 'b answered 500' },

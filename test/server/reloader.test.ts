@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { Reloader } from '../../src/server/reloader.ts'
 import { SnapshotHolder } from '../../src/snapshot/holder.ts'
@@ -10,7 +11,8 @@ import { testClock } from '../support/test-clock.ts'
 async function setUp(environment: Record<string, string> = {}) {
   const database = emptyDatabase(onTestFinished)
   const clock = testClock()
-  const [store, other] = [await database.open(clock), await database.open(clock)]
+  // Real time for the stores: one in PostgreSQL has timers of its own.
+  const [store, other] = [await database.open(systemClock), await database.open(systemClock)]
   const holder = new SnapshotHolder()
   let swapped = gate()
   /** Earlier revisions that were read. */
@@ -42,6 +44,7 @@ async function setUp(environment: Record<string, string> = {}) {
     /** The next look has taken something over. */
     swap: async (afterMs = 250) => {
       swapped = gate()
+      await expect.poll(() => store.changed()).toBe(true)
       await clock.waiting()
       clock.advance(afterMs)
       await swapped.opened

@@ -14,12 +14,13 @@ import type { Store } from '../../src/store/types.ts'
 import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../limits/limits-scene.ts'
 import { WORKER_URL } from '../store/ledger/opened.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Gateways of one store, without HTTP. */
 async function scene() {
   const folder = tempDir(onTestFinished)
-  const url = `sqlite:${folder.at('gw.db')}`
+  const url = await storeOfFolder(folder.path)
   const store = await openStore(url, { mode: 'create', clock: systemClock })
   onTestFinished(() => store.close())
   const lines: string[] = []

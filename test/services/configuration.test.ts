@@ -10,10 +10,10 @@ import {
 import type { AppPorts } from '../../src/services/context.ts'
 import { type CommandStore, withCommandStore, withStore } from '../../src/services/stored.ts'
 import { openStore } from '../../src/store/open.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
 
-const STORE = 'sqlite:./gw.db'
 const TREE = `version: 1
 endpoints: { one: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: m, upstream_key: { env: NOT_SET } } }
 publications: { gpt: { price: { input: 1 }, bindings: [{ endpoint: one }] } }
@@ -33,7 +33,7 @@ function world(dir: TempDir, more: Partial<AppPorts> = {}): AppPorts {
 }
 
 async function revisions(dir: TempDir) {
-  const store = await openStore(STORE, { mode: 'read', clock: testClock(), folder: dir.path })
+  const store = await openStore(await storeOfFolder(dir.path), { mode: 'read', clock: testClock() })
   try {
     return await store.revisions()
   } finally {
@@ -41,8 +41,8 @@ async function revisions(dir: TempDir) {
   }
 }
 
-function inCommandStore<T>(ports: AppPorts, work: (stored: CommandStore) => Promise<T>): Promise<T> {
-  return withCommandStore(STORE, 'write', ports, work)
+async function inCommandStore<T>(ports: AppPorts, work: (stored: CommandStore) => Promise<T>): Promise<T> {
+  return withCommandStore(await storeOfFolder(ports.cwd), 'write', ports, work)
 }
 
 describe('applying a tree', () => {
@@ -121,7 +121,7 @@ describe('applying a tree', () => {
     expect(applied.revision).toBe(1)
     expect(
       (
-        await withStore(STORE, 'read', world(dir), store =>
+        await withStore(await storeOfFolder(dir.path), 'read', world(dir), store =>
           exportConfiguration({ store }, { set: undefined }),
         )
       ).yaml,

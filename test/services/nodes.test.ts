@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import { canonical, endpoint, endpointSpec, MINE, put } from '../store/samples.ts'
 import { joinedNode } from '../support/joined-node.ts'
 import { contextOn } from '../support/local-context.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const on = (nodes: object) => ({ base_url: undefined, nodes: { engine: 'vllm', ...nodes } })
@@ -13,7 +14,8 @@ const on = (nodes: object) => ({ base_url: undefined, nodes: { engine: 'vllm', .
 /** A store with two connected nodes, of which the files declare `gpu-1`. */
 async function setUp() {
   const folder = tempDir(onTestFinished).path
-  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder })
+  const url = await storeOfFolder(folder)
+  const store = await openStore(url, { mode: 'create', clock: systemClock })
   onTestFinished(() => store.close())
   await put(
     store,
@@ -22,7 +24,7 @@ async function setUp() {
     endpoint('by-name', on({ names: ['gpu-1', 'gpu-2', 'gpu-3'] })),
     endpoint('by-address'),
   )
-  for (const name of ['gpu-1', 'gpu-2']) await joinedNode(`${folder}/gw.db`, name)
+  for (const name of ['gpu-1', 'gpu-2']) await joinedNode(url, name)
   return contextOn(store, systemClock)
 }
 

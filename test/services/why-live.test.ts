@@ -88,7 +88,7 @@ describe('gw why --url', () => {
   })
 
   it('answers of the store alone that a gateway knows more', async () => {
-    const { stdout, stderr } = await run(`why --store sqlite:${dir.at('store')}/gw.db --key app --model chat`)
+    const { stdout, stderr } = await run(`why --store ${gateway.store} --key app --model chat`)
     expect(stdout).toContain('By the store, revision 1')
     expect(stderr).toBe(
       `A gateway serves this store (${gateway.gatewayUrl}): with --url its control plane has more details.\n`,

@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
 import type { Clock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/types.ts'
+import { execute as executeIn } from '../support/past-the-store.ts'
 import { storeDatabase, type TestDatabase } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { TEST_ENGINE } from '../support/test-engine.ts'
@@ -21,14 +21,7 @@ export interface EmptyDatabase {
 const ENGINES: Record<string, (whenOver: WhenOver) => EmptyDatabase> = {
   sqlite(whenOver) {
     const folder = tempDir(whenOver)
-    const execute = async (sql: string) => {
-      const raw = new Database(folder.at('gw.db'), { fileMustExist: true })
-      try {
-        raw.exec(sql)
-      } finally {
-        raw.close()
-      }
-    }
+    const execute = (sql: string) => executeIn(folder.at('gw.db'), sql)
     return {
       async open(clock) {
         const store = await openStore('sqlite:gw.db', { mode: 'create', clock, folder: folder.path })

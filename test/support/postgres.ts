@@ -61,6 +61,7 @@ class TestServer {
   /** @param from the template: `template0` is empty. */
   async create(from: string, whenOver: WhenOver): Promise<TestDatabase> {
     const name = `test_${++this.#databases}`
+    databases += 1
     await this.#administer(`create database ${name} template ${from}`)
     const clients: pg.Client[] = []
     whenOver(async () => {
@@ -106,6 +107,12 @@ class TestServer {
 }
 
 let running: Promise<TestServer> | undefined
+let databases = 0
+
+/** How many databases the tests of this process have made, in servers of their own as well. */
+export function databasesMade(): number {
+  return databases
+}
 
 /** The server of this process: started for the first test that needs it, ended with the process. */
 function testServer(): Promise<TestServer> {
@@ -178,6 +185,7 @@ async function startServer(): Promise<TestServer> {
 
 /** Makes an empty cluster in a folder that is not there yet. */
 export function initialise(programs: string, data: string): void {
+  databases += 1
   // English sorts `a` before `B`: a column whose collation is forgotten is noticed.
   const locale = ['--locale=C', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
   execFileSync(

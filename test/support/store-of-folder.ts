@@ -1,14 +1,17 @@
 import { cpSync } from 'node:fs'
 import { copyDatabaseOf, databaseOf } from './postgres.ts'
-import { TEST_ENGINE } from './test-engine.ts'
+import { ON_POSTGRES } from './test-engine.ts'
 
-/** The URL of the store that commands without `--store` use in a folder. */
-export async function storeOfFolder(folder: string): Promise<string> {
-  return TEST_ENGINE === 'postgres' ? databaseOf(folder) : `sqlite:${folder}/data/gw.db`
+/**
+ * The URL of the store of a folder, by default the one that commands without `--store` use there. On PostgreSQL each folder has one
+ * database, whatever the name of the file.
+ */
+export async function storeOfFolder(folder: string, file = 'data/gw.db'): Promise<string> {
+  return ON_POSTGRES ? databaseOf(folder) : `sqlite:${folder}/${file}`
 }
 
 /** Copies a folder with its store, which nobody uses. */
 export async function copyFolder(from: string, to: string): Promise<void> {
   cpSync(from, to, { recursive: true })
-  if (TEST_ENGINE === 'postgres') await copyDatabaseOf(from, to)
+  if (ON_POSTGRES) await copyDatabaseOf(from, to)
 }

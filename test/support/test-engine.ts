@@ -1,4 +1,5 @@
 import process from 'node:process'
 
-/** `postgres` in `npm run postgres`, see `vitest.postgres.config.ts`. */
+/** `postgres` in `npm run postgres`, see `test/engines.ts`; else stores are in files. */
 export const TEST_ENGINE = process.env['GW_TEST_ENGINE']
+export const ON_POSTGRES = TEST_ENGINE === 'postgres'

@@ -9,6 +9,7 @@ import type { AppPorts, Context } from '../../src/services/context.ts'
 import { disableKey, enableKey, issueKeys } from '../../src/services/keys.ts'
 import { localContext, withCommandStore, withStore } from '../../src/services/stored.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
+import { storeOfFolder } from './store-of-folder.ts'
 import { tempDir } from './temp-dir.ts'
 import type { WhenOver } from './when-over.ts'
 
@@ -51,7 +52,7 @@ export async function wholeGateway(
   ledgerWorkerUrl: URL = LEDGER_WORKER,
   threadsUrl: URL = CONTROL_THREADS,
 ): Promise<WholeGateway> {
-  const store = `sqlite:${folder}/gw.db`
+  const store = await storeOfFolder(folder, 'gw.db')
   const ports: AppPorts = {
     environment,
     cwd: folder,

@@ -6,6 +6,7 @@ import { serve } from '../../../src/server/serve.ts'
 import type { ServeOptions } from '../../../src/server/serving.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { endpoint, put } from '../../store/samples.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import type { WhenOver } from '../../support/when-over.ts'
 import { CONTROL_THREADS } from '../../support/whole-gateway.ts'
@@ -15,11 +16,12 @@ const HTML = { headers: { accept: 'text/html' }, redirect: 'manual' } as const
 /** A control plane by itself, from the build. */
 async function controlPlane(whenOver: WhenOver, options: Partial<ServeOptions> = {}): Promise<string> {
   const dir = tempDir(whenOver)
-  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder: dir.path })
+  const url = await storeOfFolder(dir.path)
+  const store = await openStore(url, { mode: 'create', clock: systemClock })
   await put(store, endpoint('a'))
   await store.close()
   const serving = await serve(
-    { store: 'sqlite:gw.db', control: { host: '127.0.0.1', port: 0 }, ...options },
+    { store: url, control: { host: '127.0.0.1', port: 0 }, ...options },
     {
       environment: {},
       cwd: dir.path,

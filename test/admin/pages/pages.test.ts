@@ -7,6 +7,7 @@ import { openApi } from '../../../src/schema/api/openapi.ts'
 import { serve } from '../../../src/server/serve.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { endpoint, put } from '../../store/samples.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import type { WhenOver } from '../../support/when-over.ts'
 import { CONTROL_THREADS } from '../../support/whole-gateway.ts'
@@ -17,11 +18,12 @@ async function controlPlane(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const dir = tempDir(whenOver)
-  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder: dir.path })
+  const url = await storeOfFolder(dir.path)
+  const store = await openStore(url, { mode: 'create', clock: systemClock })
   await put(store, endpoint('a'))
   await store.close()
   const serving = await serve(
-    { store: 'sqlite:gw.db', control: { host: '127.0.0.1', port: 0 }, version: '1.2.3' },
+    { store: url, control: { host: '127.0.0.1', port: 0 }, version: '1.2.3' },
     {
       environment,
       cwd: dir.path,

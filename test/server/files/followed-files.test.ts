@@ -5,6 +5,7 @@ import { createLog } from '../../../src/base/log.ts'
 import { FollowedFiles } from '../../../src/server/files/followed-files.ts'
 import type { FilesOutcome } from '../../../src/server/files/outcome.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 const THREAD = new URL('../../../dist/server/files/files-thread.js', import.meta.url)
@@ -13,8 +14,9 @@ const KEYS = ['one', 'two', 'three', 'four', 'five', 'six']
 const tree = (...keys: string[]) =>
   `version: 1\nkeys:\n${keys.map(key => `  ${key}: { kind: platform }`).join('\n')}\n`
 
-function scene(names: readonly string[] = ['config']) {
+async function scene(names: readonly string[] = ['config']) {
   const dir = tempDir(onTestFinished)
+  const store = await storeOfFolder(dir.path)
   const lines: Record<string, unknown>[] = []
   let heard: () => void = () => undefined
   const write = (line: string): void => {
@@ -23,7 +25,7 @@ function scene(names: readonly string[] = ['config']) {
   }
   const files = new FollowedFiles({
     paths: names.map(name => dir.at(name)),
-    store: `sqlite:${dir.at('gw.db')}`,
+    store,
     cwd: dir.path,
     environment: {},
     clock: systemClock,
@@ -32,11 +34,11 @@ function scene(names: readonly string[] = ['config']) {
   })
   onTestFinished(() => files.close())
   const live = async () => {
-    const store = await openStore(`sqlite:${dir.at('gw.db')}`, { mode: 'read', clock: systemClock })
+    const opened = await openStore(store, { mode: 'read', clock: systemClock })
     try {
-      return await store.live()
+      return await opened.live()
     } finally {
-      await store.close()
+      await opened.close()
     }
   }
   return {
@@ -63,7 +65,7 @@ function is(outcome: FilesOutcome): string {
 
 describe('files that are followed', () => {
   test('make a revision where they say something new, and none where they do not', async () => {
-    const { dir, files, revision } = scene()
+    const { dir, files, revision } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     expect(is(await files.apply())).toBe('applied 1')
     expect(is(await files.apply())).toBe('unchanged 1')
@@ -75,7 +77,7 @@ describe('files that are followed', () => {
   })
 
   test('that are wrong change nothing, and are told of once, with the place, the frame and the hint', async () => {
-    const { dir, files, lines, revision } = scene()
+    const { dir, files, lines, revision } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     await files.apply()
     dir.write('config/gw.yaml', 'version: 1\nkeys:\n  one: { kind: platfrom }\n')
@@ -105,7 +107,7 @@ describe('files that are followed', () => {
   })
 
   test('that would delete more than may go unseen are rejected, and so is an empty directory', async () => {
-    const { dir, files, revision } = scene()
+    const { dir, files, revision } = await scene()
     dir.write('config/a.yaml', tree(...KEYS.slice(0, 3)))
     dir.write('config/b.yaml', tree(...KEYS.slice(3)))
     await files.apply()
@@ -119,7 +121,7 @@ describe('files that are followed', () => {
   })
 
   test('are applied once for all who ask while an apply is under way, and with what they say by then', async () => {
-    const { dir, files, revision } = scene()
+    const { dir, files, revision } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     const first = files.apply()
     dir.write('config/gw.yaml', tree('one', 'two'))
@@ -131,10 +133,10 @@ describe('files that are followed', () => {
   })
 
   test('win over what somebody else has applied meanwhile, also where they themselves stayed as they were', async () => {
-    const { dir, files } = scene()
+    const { dir, files } = await scene()
     const other = new FollowedFiles({
       paths: [dir.write('other.yaml', tree('two'))],
-      store: `sqlite:${dir.at('gw.db')}`,
+      store: await storeOfFolder(dir.path),
       cwd: dir.path,
       environment: {},
       clock: systemClock,
@@ -151,7 +153,7 @@ describe('files that are followed', () => {
 
 describe('files that are watched', () => {
   test('are applied on each save, through mistakes and their mending', async () => {
-    const { dir, files, lines, logged } = scene()
+    const { dir, files, lines, logged } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     await files.watch()
     await files.apply()
@@ -165,7 +167,7 @@ describe('files that are watched', () => {
   })
 
   test('are applied when a ConfigMap is brought up to date', async () => {
-    const { dir, files, lines, logged, revision } = scene(['mounted'])
+    const { dir, files, lines, logged, revision } = await scene(['mounted'])
     const mount = (version: string, ...keys: string[]) => {
       dir.write(`mounted/..${version}/gw.yaml`, tree(...keys))
       symlinkSync(`..${version}`, dir.at('mounted/..data_tmp'))

@@ -8,10 +8,10 @@ import { callsOver, endCalls } from '../../../src/server/workers/worker-rpc.ts'
 import type { HealthAnswer } from '../../../src/services/health.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { gate } from '../../support/gate.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { CONTROL_THREADS } from '../../support/whole-gateway.ts'
 
-const STORE_URL = 'sqlite:gw.db'
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const HEALTHY: HealthAnswer = {
@@ -22,7 +22,8 @@ const HEALTHY: HealthAnswer = {
 /** The thread as it is, and a main thread that notes what it is told: lines, and `flush`. */
 async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => HEALTHY) {
   const cwd = tempDir(onTestFinished).path
-  const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
+  const storeUrl = await storeOfFolder(cwd)
+  const store = await openStore(storeUrl, { mode: 'create', clock: systemClock, folder: cwd })
   await store.close()
   const worker = new Worker(new URL('control-thread.js', CONTROL_THREADS), { execArgv: [] })
   onTestFinished(async () => void (await worker.terminate()))
@@ -44,7 +45,7 @@ async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => 
   const open = (address = LOOPBACK, environment: Readonly<Record<string, string>> = {}) =>
     thread.open({
       address,
-      storeUrl: STORE_URL,
+      storeUrl,
       publicUrl: undefined,
       trustedProxies: [],
       version: '',

@@ -5,11 +5,11 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { RemoteConfigurations } from '../../../src/server/workers/remote-configurations.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { digest } from '../../store/samples.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** As `npm test` has built it. */
 const MODULES = new URL('../../../dist/server/workers/', import.meta.url)
-const STORE_URL = 'sqlite:gw.db'
 
 const ADA = {
   actor: { origin: 'rest', name: 'ada', role: 'admin' },
@@ -23,14 +23,15 @@ const BOB = {
 /** Configurations of one store, in a thread and without. */
 async function setUp() {
   const cwd = tempDir(onTestFinished).path
-  const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
+  const storeUrl = await storeOfFolder(cwd)
+  const store = await openStore(storeUrl, { mode: 'create', clock: systemClock, folder: cwd })
   onTestFinished(() => store.close())
   for (const { actor, authority } of [ADA, BOB]) {
     await store.users.createUser({ name: actor.name, role: 'admin', passwordHash: 'none' })
     const session = { user: actor.name, passwordHash: 'none', carrier: 'bearer', address: '::1' } as const
     await store.users.openSession({ ...session, digest: authority.session })
   }
-  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const settings = { storeUrl, cwd, environment: {} }
   const remote = new RemoteConfigurations(settings, systemClock, MODULES)
   onTestFinished(() => remote.end())
   const here = configurationsOn({
@@ -114,7 +115,7 @@ test('lets others go on while it works on thousands of keys, and answers in orde
 
 test('tells what it cannot do without a store', async () => {
   const cwd = tempDir(onTestFinished).path
-  const settings = { storeUrl: STORE_URL, cwd, environment: {} }
+  const settings = { storeUrl: await storeOfFolder(cwd), cwd, environment: {} }
   const remote = new RemoteConfigurations(settings, systemClock, MODULES)
   onTestFinished(() => remote.end())
   await expect(remote.plan(keys(1))).rejects.toMatchObject({ code: 'unavailable' })

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
@@ -14,8 +15,10 @@ import { serve } from '../../../src/server/serve.ts'
 import { openRemoteControl } from '../../../src/server/workers/remote-control.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { niceness } from '../../support/niceness.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { testClock } from '../../support/test-clock.ts'
+import { ON_POSTGRES } from '../../support/test-engine.ts'
 import { CONTROL_THREADS, wholeGateway } from '../../support/whole-gateway.ts'
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
@@ -71,10 +74,11 @@ function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?:
 /** A control plane by itself. */
 async function controlOnly(environment: Readonly<Record<string, string>> = {}, control = LOOPBACK) {
   const cwd = tempDir(onTestFinished).path
-  const store = await openStore(STORE_URL, { mode: 'create', clock: systemClock, folder: cwd })
+  const storeUrl = await storeOfFolder(cwd, 'gw.db')
+  const store = await openStore(storeUrl, { mode: 'create', clock: systemClock, folder: cwd })
   await store.close()
   const serving = await serve(
-    { store: STORE_URL, control },
+    { store: storeUrl, control },
     {
       environment,
       cwd,
@@ -115,38 +119,45 @@ function isLocked(database: Database.Database): boolean {
   }
 }
 
-test('the gateway answers while the control plane is busy with one thing and answers nobody', {
-  timeout: 60_000,
-}, async () => {
-  const { dir, gateway, models } = await gatewayOf({ GW_ADMIN_PASSWORD: PASSWORD })
-  const database = new Database(dir.at('gw.db'), { timeout: 0 })
-  onTestFinished(() => void database.close())
-  // The gateway may be in a transaction, which ends in this thread: it is not waited for in it.
-  while (isLocked(database)) await pause(10)
-  // A log-in that counts to a million before it is written.
-  database.exec(`create trigger busy after insert on sessions begin
+// PostgreSQL counts in a process of its own: the thread that waits for it answers others.
+test.skipIf(ON_POSTGRES)(
+  'the gateway answers while the control plane is busy with one thing and answers nobody',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    const { dir, gateway, models } = await gatewayOf({ GW_ADMIN_PASSWORD: PASSWORD })
+    const database = new Database(dir.at('gw.db'), { timeout: 0 })
+    onTestFinished(() => void database.close())
+    // The gateway may be in a transaction, which ends in this thread: it is not waited for in it.
+    while (isLocked(database)) await pause(10)
+    // A log-in that counts to a million before it is written.
+    database.exec(`create trigger busy after insert on sessions begin
     select count(*) from (with recursive n (i) as (select 1 union all select i + 1 from n limit 1000000) select i from n);
   end`)
-  const answered: string[] = []
-  const note = (what: string) => (response: Response) => {
-    answered.push(what)
-    return response.status
-  }
-  const session = logIn(gateway.controlUrl).then(note('log-in'))
-  // Whoever counts has the lock, and nobody else has it for longer than a moment.
-  for (let looks = 0; looks < 5 && answered.length === 0; looks = isLocked(database) ? looks + 1 : 0) {
-    await pause(10)
-  }
-  const health = fetch(`${gateway.controlUrl}/health`).then(note('health'))
-  for (let call = 0; call < 5; call++) expect(await models()).toBe(200)
-  expect(answered).toEqual([])
-  expect([await session, await health]).toEqual([201, 200])
-})
+    const answered: string[] = []
+    const note = (what: string) => (response: Response) => {
+      answered.push(what)
+      return response.status
+    }
+    const session = logIn(gateway.controlUrl).then(note('log-in'))
+    // Whoever counts has the lock, and nobody else has it for longer than a moment.
+    for (let looks = 0; looks < 5 && answered.length === 0; looks = isLocked(database) ? looks + 1 : 0) {
+      await pause(10)
+    }
+    const health = fetch(`${gateway.controlUrl}/health`).then(note('health'))
+    for (let call = 0; call < 5; call++) expect(await models()).toBe(200)
+    expect(answered).toEqual([])
+    expect([await session, await health]).toEqual([201, 200])
+  },
+)
 
 test.runIf(process.platform === 'linux')(
   'it comes behind the gateway, and before those who hash',
   async () => {
     const between = () => niceness().filter(nice => nice > 0 && nice < 19).length
+    // Threads of libuv's pool are as nice as the thread that first needs them.
+    await readFile('/proc/self/stat')
     const before = between()
     const serving = await controlOnly()
     expect(between()).toBe(before + 1)

@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { type OpenLedgerOptions, openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { storeOfFolder } from '../../support/store-of-folder.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 
 /** The thread's module as `npm test` has built it. */
@@ -41,10 +42,11 @@ function listen() {
 /** A store in a folder of its own, with its ledger; both are closed when the test is over. */
 export async function openBoth(more: Partial<OpenLedgerOptions> = {}, folder = tempDir(onTestFinished).path) {
   const { said, events, hear } = listen()
-  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder })
+  const url = await storeOfFolder(folder, 'gw.db')
+  const store = await openStore(url, { mode: 'create', clock: systemClock, folder })
   onTestFinished(() => store.close())
   const open = async () => {
-    const ledger = await openLedger('sqlite:gw.db', {
+    const ledger = await openLedger(url, {
       clock: systemClock,
       events,
       folder,
@@ -54,5 +56,5 @@ export async function openBoth(more: Partial<OpenLedgerOptions> = {}, folder = t
     onTestFinished(() => ledger.close(0).then(() => undefined))
     return ledger
   }
-  return { folder, path: `${folder}/gw.db`, store, ledger: await open(), open, said, hear }
+  return { folder, url, path: `${folder}/gw.db`, store, ledger: await open(), open, said, hear }
 }

@@ -1,7 +1,9 @@
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { copyStore } from '../../../src/store/copy.ts'
+import { select } from '../../support/past-the-store.ts'
 import { testClock } from '../../support/test-clock.ts'
+import { ON_POSTGRES } from '../../support/test-engine.ts'
 import { openBoth } from './opened.ts'
 import { hold, NOON_MS, release, settle } from './rows.ts'
 
@@ -13,9 +15,7 @@ const kept = (...ids: readonly string[]) => ({ ids, tokens: 400, outputTokens: 3
 async function scene() {
   const clock = testClock(NOON_MS)
   const opened = await openBoth({ clock })
-  const { ledger, path } = opened
-  const raw = new Database(path, { readonly: true })
-  onTestFinished(() => void raw.close())
+  const { ledger, url } = opened
   return {
     ...opened,
     clock,
@@ -27,7 +27,8 @@ async function scene() {
       await ledger.end(end)
       await ledger.flush()
     },
-    rows: () => raw.prepare('select id from stored_responses order by id').pluck().all(),
+    rows: async () =>
+      (await select<{ id: string }>(url, 'select id from stored_responses order by id')).map(({ id }) => id),
     ownerOf: async (id: string) => {
       const [stored] = await ledger.stored([id])
       return stored && `${stored.tenant ?? stored.key} at ${stored.endpoint}`
@@ -55,7 +56,7 @@ test('ids are written with their settlement, and each has one answer, in the ord
     { id: 'resp_1', ...stored },
     { id: 'msg_1', ...stored, tokens: 300 },
   ])
-  expect(rows()).toEqual(['msg_1', 'resp_1'])
+  expect(await rows()).toEqual(['msg_1', 'resp_1'])
   await ended
 })
 
@@ -67,12 +68,12 @@ test('nothing is kept of a release, nor of an end that the ledger rejects; the s
   await ledger.end(settle('never', { stored: kept('never') }))
   await ledger.flush()
   expect(said).toHaveLength(2)
-  expect(rows()).toEqual([])
+  expect(await rows()).toEqual([])
   await answered('b', { stored: kept('resp_1') })
   await ledger.end(settle('b', { stored: kept('resp_1') }))
   await ledger.flush()
   expect(said).toHaveLength(2)
-  expect(rows()).toEqual(['resp_1'])
+  expect(await rows()).toEqual(['resp_1'])
 })
 
 test('a key of the platform has no tenant', async () => {
@@ -100,13 +101,13 @@ test('an id ends with its time, and pruning deletes it, the oldest first, some a
   clock.advance(1)
   expect([await ownerOf('resp_1'), await ownerOf('resp_3')]).toEqual([undefined, 'acme at east'])
   expect(await ledger.pruneStored(clock.nowMs(), 1)).toBe(1)
-  expect(rows()).toEqual(['resp_1', 'resp_2', 'resp_3'])
+  expect(await rows()).toEqual(['resp_1', 'resp_2', 'resp_3'])
   expect(await ledger.pruneStored(clock.nowMs(), 500)).toBe(2)
   expect(await ledger.pruneStored(clock.nowMs(), 500)).toBe(0)
-  expect(rows()).toEqual(['resp_3'])
+  expect(await rows()).toEqual(['resp_3'])
 })
 
-test('pruning reads the index of the expiry, never the table', async () => {
+test.skipIf(ON_POSTGRES)('pruning reads the index of the expiry, never the table', async () => {
   const { path } = await scene()
   const raw = new Database(path, { readonly: true })
   onTestFinished(() => void raw.close())
@@ -153,7 +154,7 @@ test('no endpoint can take over the id of another one before it expires', async 
   expect(await ownerOf('resp_1')).toBe('beta at west')
 })
 
-test('a copy of the store has the ids, and the ledger adds up with them', async () => {
+test.skipIf(ON_POSTGRES)('a copy of the store has the ids, and the ledger adds up with them', async () => {
   const { answered, store, folder, path } = await scene()
   await answered('a', { stored: kept('resp_1') })
   await copyStore(path, `${folder}/copy.db`, { signal: new AbortController().signal })

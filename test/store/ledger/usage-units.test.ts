@@ -1,6 +1,7 @@
-import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { usageOf } from '../../../src/schema/ledger.ts'
+import { execute } from '../../support/past-the-store.ts'
+import { ON_POSTGRES } from '../../support/test-engine.ts'
 import { openBoth } from './opened.ts'
 import { call, hold, NOON_MS, settle } from './rows.ts'
 
@@ -53,46 +54,50 @@ test('a charge that differs from their price is found', async () => {
 test.each(['duration_ms', 'characters', 'images'])(
   'a sum of %s that the entries do not come to is found',
   async column => {
-    const { path, store } = await settled()
-    const raw = new Database(path)
-    onTestFinished(() => void raw.close())
-    raw.exec(`update usage_quarters set ${column} = ${column} + 1`)
+    const { url, store } = await settled()
+    await execute(url, `update usage_quarters set ${column} = ${column} + 1`)
     expect((await store.accounting.verify()).findings).toEqual([
       {
         table: 'usage_quarters',
-        row: 'app, gpt, east, quarter 2026-01-15T12:00Z',
+        row: ON_POSTGRES ? 'app, 1964976, acme, gpt, east' : 'app, gpt, east, quarter 2026-01-15T12:00Z',
         problem: expect.stringContaining(
-          'come to 1 requests, 0/0/0/0 tokens, 0 search units, 12345 ms of audio, 67 characters, 8 images, 0 + 322239500',
+          ON_POSTGRES
+            ? 'counts differ from the entries'
+            : 'come to 1 requests, 0/0/0/0 tokens, 0 search units, 12345 ms of audio, 67 characters, 8 images, 0 + 322239500',
         ),
       },
     ])
   },
 )
 
-test('a hold that a crash leaves is settled at the input that it was opened for, whatever its unit', async () => {
-  const { ledger, open, store } = await openBoth()
-  const inputAmountNano = AMOUNT_NANO
-  const input = { price: PRICE, inputTokens: 0, inputAmountNano, inputUnits: UNITS }
-  await ledger.open(hold('crashed', { ...input, call: { path: '/v1/chat/completions', stream: false } }))
-  await ledger.close()
-  const next = await open()
-  await next.open(hold('swept', input))
-  expect(await next.recover(NOON_MS)).toBe(1)
-  expect(await next.sweep(NOON_MS + 120_000)).toBe(1)
-  await next.flush()
-  expect(await store.accounting.usage({ by: 'key', ...ALL })).toMatchObject([
-    {
-      requests: 2,
-      estimated: 2,
-      durationMs: 24_690,
-      characters: 134,
-      images: 16,
-      amountNano: 2n * AMOUNT_NANO,
-    },
-  ])
-  expect(await store.accounting.callLogs()).toMatchObject([{ requestId: 'crashed', usage: UNITS }])
-  expect(await store.accounting.verify()).toEqual({ entries: 2, archived: 0, openHolds: 0, findings: [] })
-})
+// A gateway on PostgreSQL whose process lives is not dead: see `settles what a gateway left` in store/postgres/ledger.test.ts.
+test.skipIf(ON_POSTGRES)(
+  'a hold that a crash leaves is settled at the input that it was opened for, whatever its unit',
+  async () => {
+    const { ledger, open, store } = await openBoth()
+    const inputAmountNano = AMOUNT_NANO
+    const input = { price: PRICE, inputTokens: 0, inputAmountNano, inputUnits: UNITS }
+    await ledger.open(hold('crashed', { ...input, call: { path: '/v1/chat/completions', stream: false } }))
+    await ledger.close()
+    const next = await open()
+    await next.open(hold('swept', input))
+    expect(await next.recover(NOON_MS)).toBe(1)
+    expect(await next.sweep(NOON_MS + 120_000)).toBe(1)
+    await next.flush()
+    expect(await store.accounting.usage({ by: 'key', ...ALL })).toMatchObject([
+      {
+        requests: 2,
+        estimated: 2,
+        durationMs: 24_690,
+        characters: 134,
+        images: 16,
+        amountNano: 2n * AMOUNT_NANO,
+      },
+    ])
+    expect(await store.accounting.callLogs()).toMatchObject([{ requestId: 'crashed', usage: UNITS }])
+    expect(await store.accounting.verify()).toEqual({ entries: 2, archived: 0, openHolds: 0, findings: [] })
+  },
+)
 
 test('a settlement of more than any answer can have is rejected, before it spoils a sum', async () => {
   const { ledger, said } = await openBoth()
