@@ -57,6 +57,8 @@ export const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
     'test/store/ledger/prepaid.test.ts',
   ],
   'They promise nothing of a store.': [
+    'test/admin/pages/console.test.ts',
+    'test/admin/pages/pages.test.ts',
     'test/cli/explain.test.ts',
     'test/cli/probe-process.test.ts',
     'test/cli/serve-traces.test.ts',
@@ -71,6 +73,8 @@ export const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
     'test/server/metrics.test.ts',
     'test/server/proxy.test.ts',
     'test/server/upstream-tls.test.ts',
+    'test/server/workers/control-thread.test.ts',
+    'test/server/workers/remote-control.test.ts',
   ],
   'They take long: see `GW_TEST_ENGINE=postgres` in CONTRIBUTING.md.': [
     'test/crash/node-kills.proof.ts',
