@@ -169,10 +169,12 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
       with recursive n (i) as (select 0 union all select i + 1 from n where i < 399)
       insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens, cached_input_tokens,
         cache_write_tokens, output_tokens, search_units, duration_ms, characters, images, amount_units, amount_nano, estimated, unpriced)
-      select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, 0, 0, 1, 0, 0, 0, 0, i % 2, i, 0, 0 from n;
+      select 'key-' || (i % 3), 1000 + i, 't' || (i % 2), 'm' || (i % 5), 'e', 1, i, i % 7, i / 380, 1, i / 300, i % 11, i / 390, 0,
+        i % 2, i, i % 2, i / 399 from n;
       insert into usage_days
-      select key_name, quarter / 96, tenant, publication, endpoint, sum(requests), sum(input_tokens), 0, 0, sum(output_tokens),
-        0, 0, 0, 0, sum(amount_units), sum(amount_nano), 0, 0
+      select key_name, quarter / 96, tenant, publication, endpoint, sum(requests), sum(input_tokens), sum(cached_input_tokens),
+        sum(cache_write_tokens), sum(output_tokens), sum(search_units), sum(duration_ms), sum(characters), sum(images),
+        sum(amount_units), sum(amount_nano), sum(estimated), sum(unpriced)
       from usage_quarters group by 1, 2, 3, 4, 5;
       ${sumsWithout('usage_key_days', 'key_name, day, tenant')};
       ${sumsWithout('usage_model_days', 'day, tenant, publication, endpoint')}`)
@@ -198,7 +200,16 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
       }
       const total = (await usage(0, 9_999)).reduce(plusUsage, { ...NO_SUMS, label: 'total' })
       if (Object.keys(query).every(name => name === 'by' || name === 'split'))
-        expect(total).toMatchObject({ requests: 400, inputTokens: 79_800, amountNano: 200_000_079_800n })
+        expect(total).toMatchObject({
+          requests: 400,
+          inputTokens: 79_800,
+          cacheWriteTokens: 20,
+          searchUnits: 100,
+          characters: 10,
+          images: 0,
+          amountNano: 200_000_079_800n,
+          unpriced: 1,
+        })
     },
   )
 
