@@ -28,6 +28,12 @@ const chat = (signal?: AbortSignal) =>
     body: '{"model":"chat","max_tokens":5}',
     ...(signal && { signal }),
   })
+/** The call is over when its whole answer has arrived: until then it counts as concurrent. */
+async function whole(answer: Promise<Response>): Promise<void> {
+  const response = await answer
+  await response.arrayBuffer()
+  expect(response.status).toBe(200)
+}
 
 beforeAll(async () => {
   const config = dir.write(
@@ -67,10 +73,10 @@ describe('gw why --url', () => {
     expect(busy.decision.rejection).toMatchObject({ check: 'key_concurrency', status: 429 })
     expect(busy.decision.candidates[0]).toMatchObject({ endpoint: 'one', in_flight: 1, max_concurrency: 5 })
     open.open()
-    expect((await inFlightRequests).status).toBe(200)
+    await whole(inFlightRequests)
 
     upstream.answerNext(jsonAnswer({}, { status: 500 }), jsonAnswer({}))
-    await (await chat()).arrayBuffer()
+    await whole(chat())
     const failed = await why('--key app --model chat')
     expect(failed.decision.candidates).toMatchObject([
       { endpoint: 'one', obstacle: 'unhealthy', health: 'unhealthy', share: 0 },
@@ -80,7 +86,7 @@ describe('gw why --url', () => {
     for (let again = 0; again < 20; again++)
       expect((await why('--key app --model chat')).decision.served).toBe(true)
     upstream.answerNext(jsonAnswer({}))
-    expect((await chat()).status).toBe(200)
+    await whole(chat())
     const { decision } = await why('--key app --model chat')
     expect(decision.rejection).toMatchObject({ check: 'key_rpm', status: 429, code: 'rate_limit_requests' })
     const real = await chat()
