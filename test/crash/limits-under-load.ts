@@ -182,9 +182,10 @@ export async function limitsUnderLoad(
   expect(lost, `seed ${SEED}: completed, but not billed once and exactly`).toEqual([])
 
   const spent = (key: string) => books.keys.get(key) ?? { tokens: 0, nano: 0 }
-  expect(spent('quota').tokens).toBeLessThanOrEqual(CALLS * TOKENS)
-  expect(spent('budget').nano).toBeLessThanOrEqual(CALLS * Number(EXACT_NANO))
-  expect(spent('paid').nano).toBeLessThanOrEqual(CALLS * Number(EXACT_NANO))
+  const mostNano = CALLS * Number(EXACT_NANO)
+  expect(spent('quota').tokens, `seed ${SEED}: tokens of the quota`).toBeLessThanOrEqual(CALLS * TOKENS)
+  expect(spent('budget').nano, `seed ${SEED}: the budget`).toBeLessThanOrEqual(mostNano)
+  expect(spent('paid').nano, `seed ${SEED}: the balance`).toBeLessThanOrEqual(mostNano)
   const overfilled = mostOver(books.rateTimes)
   expect(overfilled, `seed ${SEED}: units above the burst of the rate`).toBeLessThanOrEqual(1)
   expect(mostPermits, `seed ${SEED}`).toBeLessThanOrEqual(CONCURRENCY)
@@ -194,8 +195,8 @@ export async function limitsUnderLoad(
     seed: SEED,
     completed: completed.length,
     quota: spent('quota').tokens / (CALLS * TOKENS),
-    budget: spent('budget').nano / (CALLS * Number(EXACT_NANO)),
-    paid: spent('paid').nano / (CALLS * Number(EXACT_NANO)),
+    budget: spent('budget').nano / mostNano,
+    paid: spent('paid').nano / mostNano,
     overfilled,
     rate: books.rateTimes.length,
     mostPermits,

@@ -161,7 +161,7 @@ function filtersOf({ tenant, publication, endpoint }: UsageQuery) {
   return Object.keys(filters).length === 0 ? undefined : filters
 }
 
-/** The counts above 0 of all keys together: to add up eleven for each of thousands of keys takes twice as long as six. */
+/** The counts that are above 0 for all keys together: only these are added up for each of thousands of keys, which takes half of the time. */
 async function countsOf(
   db: Kysely<Tables>,
   first: number,

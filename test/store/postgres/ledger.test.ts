@@ -1,9 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
+import type { Hold } from '../../../src/schema/ledger.ts'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { parsePostgresUrl } from '../../../src/store/postgres/address.ts'
+import { insertInstance } from '../../../src/store/postgres/ledger/instance-rows.ts'
+import { type Database, LaneConnection } from '../../../src/store/postgres/ledger/lane-connection.ts'
+import { ownIdentity } from '../../../src/store/postgres/ledger/process-identity.ts'
+import { recoverInstances } from '../../../src/store/postgres/ledger/recovery.ts'
 import type { RegisteredInstance } from '../../../src/store/shares/registry.ts'
 import { storeDatabase } from '../../support/postgres.ts'
 import { tempDir } from '../../support/temp-dir.ts'
@@ -131,8 +137,51 @@ describe('the ledger in PostgreSQL', () => {
     ])
     // With the hold in the sums, nothing is left of the instance.
     expect(await next.recover(NOON_MS + 6_000)).toBe(0)
+    expect(await database.query('select tokens::int as tokens from key_totals')).toEqual([{ tokens: 110 }])
     expect(await database.query('select count(*)::int as n from instances')).toEqual([{ n: 1 }])
     expect(await database.query('select count(*)::int as n from call_logs')).toEqual([{ n: 1 }])
+  })
+
+  test('frees the share of a gateway that has ended only for ends that are in the sums, however late they come', async () => {
+    const { ledger, database } = await setUp()
+    await ledger.open(hold('left'))
+    await database.execute('update instances set pid = 1, process_start = 0')
+    const db = new LaneConnection(parsePostgresUrl(database.url, 'test'))
+    onTestFinished(() => db.close())
+    const own = await insertInstance(db, ownIdentity(), 60_000)
+    // The server carries out what it has got of a process that is killed. Here: after the first look at what is left.
+    let isLate = false
+    const interrupted: Database = {
+      async query(text, values) {
+        const result = await db.query(text, values)
+        if (!isLate && /open_holds|older_holds/.test(text)) {
+          isLate = true
+          await ledger.end(settle('left'))
+        }
+        return result
+      },
+    }
+    const freed: unknown[] = []
+    const shares = {
+      async recover(_id: string, open: readonly Hold[]) {
+        const [sums] = await database.query<{ tokens: number }>(
+          'select tokens::int as tokens from key_totals',
+        )
+        freed.push({ kept: open.map(({ tokens }) => tokens), spent: sums?.tokens ?? 0 })
+        return false
+      },
+    }
+    const options = { tickMs: 0, fencedSinceMs: new Map<string, number>(), mayExpire: false }
+    const recover = (at: Database) =>
+      recoverInstances(at, shares as never, own, {
+        ...options,
+        writeLeft: () => Promise.resolve(),
+        foldOwn: async () => void freed.push('after own ends'),
+      })
+    expect(await recover(interrupted)).toMatchObject([{ requestId: 'left' }])
+    expect(isLate).toBe(true)
+    expect(await recover(db)).toEqual([])
+    expect(freed).toEqual(['after own ends', { kept: [], spent: 400 }])
   })
 
   test('takes at once what a forgotten gateway has, although it lives: its first end is final, and it ends', async () => {

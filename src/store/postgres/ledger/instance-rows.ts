@@ -18,8 +18,6 @@ export interface StoredInstance {
   /** It will never return, whatever is known of its process. */
   readonly isForgotten: boolean
   readonly process: ProcessIdentity
-  /** The instance that recovers it. */
-  readonly fencedBy: string | undefined
 }
 
 /** Registers a gateway. @param leaseMs undefined: it only ends holds, and is fenced from the start. */
@@ -50,11 +48,11 @@ export async function renewLease(db: Database, id: string, leaseMs: number): Pro
 export async function selectInstances(db: Database): Promise<readonly StoredInstance[]> {
   const { rows } = await db.query(
     `select id, serial, is_fenced, coalesce(expires_at_ms <= ${NOW_MS}, false),
-       coalesce(expires_at_ms = ${FORGOTTEN_AT_MS}, false), host, process_space, pid, process_start, fenced_by
+       coalesce(expires_at_ms = ${FORGOTTEN_AT_MS}, false), host, process_space, pid, process_start
      from instances order by serial`,
   )
   return rows.map(row => {
-    const [id, serial, fenced, isExpired, isForgotten, host, space, pid, start, fencedBy] = row as [
+    const [id, serial, fenced, isExpired, isForgotten, host, space, pid, start] = row as [
       string,
       number,
       number,
@@ -64,7 +62,6 @@ export async function selectInstances(db: Database): Promise<readonly StoredInst
       string,
       number,
       string,
-      string | null,
     ]
     return {
       id,
@@ -73,7 +70,6 @@ export async function selectInstances(db: Database): Promise<readonly StoredInst
       isExpired,
       isForgotten,
       process: { host, space, pid, start },
-      fencedBy: fencedBy ?? undefined,
     }
   })
 }

@@ -18,13 +18,18 @@ export interface RecoveryOptions {
   readonly mayExpire: boolean
   /** Writes the ends that an instance of this machine, which has ended, could not write itself. */
   readonly writeLeft: (instance: string) => Promise<void>
+  /** Adds what this gateway has written to the sums: it may have ended holds of others. */
+  readonly foldOwn: () => Promise<void>
 }
 
 /**
  * Takes over what gateways that have ended left, or that gave no sign of life for the time of their lease.
  *
- *     fence ──▶ fold ──▶ open holds: to be settled, if the process is known to have ended, or after their deadline
- *                 └────▶ shares free, but for open holds ──▶ none left: the instance is deleted
+ *     fence ──▶ open holds ──▶ to be settled, if the process is known to have ended, or after their deadline
+ *                    └──▶ fold ──▶ shares free, but for open holds ──▶ none left: the instance is deleted
+ *
+ * A hold that is no longer open is in the sums before its part of a share is free, whichever gateway has ended it: else the units
+ * that it has used could be granted once more. So open holds are selected first, and what comes later is counted twice for a moment.
  *
  * @returns holds that the caller must settle, at most a page: once it has, it must come again.
  */
@@ -32,17 +37,17 @@ export async function recoverInstances(
   db: Database,
   shares: PostgresShares,
   own: string,
-  { tickMs, fencedSinceMs, mayExpire, writeLeft }: RecoveryOptions,
+  { tickMs, fencedSinceMs, mayExpire, writeLeft, foldOwn }: RecoveryOptions,
 ): Promise<readonly Hold[]> {
   const identity = ownIdentity()
   const isDead = ({ process, isForgotten }: StoredInstance) => isForgotten || hasEnded(process, identity)
-  for (const instance of await selectInstances(db)) {
+  const instances = await selectInstances(db)
+  for (const instance of instances) {
     const { id, serial, isFenced, isExpired } = instance
     if (id === own || !(isFenced || (isExpired && mayExpire) || isDead(instance))) continue
     if (!(await fence(db, id, own, isDead(instance)))) continue
     // A process that is there after all writes its journal itself.
     if (isDead(instance) && !isRunning(instance.process, identity)) await writeLeft(id)
-    await fold(db, id, undefined)
     const holds = await selectHolds(db, serial, MOST_HOLDS)
     const sinceMs = fencedSinceMs.get(id) ?? tickMs
     fencedSinceMs.set(id, sinceMs)
@@ -53,6 +58,10 @@ export async function recoverInstances(
           return sinceMs + lifeMs <= tickMs
         })
     if (forgotten.length > 0) return forgotten
+    // Others may have begun to recover it, and have ended as well.
+    for (const ended of instances)
+      if (ended.id === id || (ended.isFenced && ended.id !== own)) await fold(db, ended.id, undefined)
+    await foldOwn()
     if (holds.length < MOST_HOLDS && (await shares.recover(id, holds)) && (await deleteInstance(db, id)))
       fencedSinceMs.delete(id)
   }

@@ -217,6 +217,7 @@ export class PostgresWriter {
           fencedSinceMs: this.#fencedSinceMs,
           mayExpire: this.#isSteady,
           writeLeft: instance => this.#writeLeft(instance),
+          foldOwn: () => this.#fold(side),
         })
         // Their ends come from here.
         for (const hold of holds) this.#open.add(hold)
