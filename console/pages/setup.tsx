@@ -6,7 +6,7 @@ import { dataOf } from '../api/client.ts'
 import { useConsole } from '../api/context.ts'
 import { ChoiceField, TextField } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
-import { Failure, PageHead } from '../ui/page.tsx'
+import { Failure, Loaded, PageHead } from '../ui/page.tsx'
 import { CallStep } from './setup-call.tsx'
 import { EndpointStep } from './setup-endpoint.tsx'
 
@@ -118,23 +118,39 @@ function Step({
 }
 
 function ModelStep({ endpoint, go }: { readonly endpoint: string; readonly go: Go }) {
-  const { api, queries } = useConsole()
+  const { queries } = useConsole()
+  return (
+    <Loaded query={useQuery(queries.endpoint(endpoint))}>
+      {({ served_model: proposed }) => <ModelForm endpoint={endpoint} proposed={proposed ?? ''} go={go} />}
+    </Loaded>
+  )
+}
+
+/** The proposed name is there from the start: one that came later would come between what a person types. */
+function ModelForm({
+  endpoint,
+  proposed,
+  go,
+}: {
+  readonly endpoint: string
+  readonly proposed: string
+  readonly go: Go
+}) {
+  const { api } = useConsole()
   const client = useQueryClient()
-  const { data: upstream } = useQuery(queries.endpoint(endpoint))
-  const [name, setName] = useState<string>()
+  const [name, setName] = useState(proposed)
   const [input, setInput] = useState('')
   const [output, setOutput] = useState('')
   const [publish] = useState(() => publisher(api))
-  const shownName = name ?? upstream?.served_model ?? ''
   const creating = useMutation({
     mutationFn: () => {
       const price = { ...(input !== '' && { input }), ...(output !== '' && { output }) }
       const fields = Object.keys(price).length > 0 ? { price } : {}
-      return publish({ action: 'create', kind: 'publication', name: shownName, fields, bindTo: endpoint })
+      return publish({ action: 'create', kind: 'publication', name, fields, bindTo: endpoint })
     },
     onSuccess: async () => {
       await client.invalidateQueries()
-      go({ model: shownName })
+      go({ model: name })
     },
   })
   return (
@@ -148,7 +164,7 @@ function ModelStep({ endpoint, go }: { readonly endpoint: string; readonly go: G
       <div className="form">
         <TextField
           label="Model name"
-          value={shownName}
+          value={name}
           onChange={setName}
           required
           autoComplete="off"

@@ -26,6 +26,7 @@ import {
   SECRET,
   said,
   scene,
+  textOf,
   USAGE,
 } from './scene.ts'
 import { numberedBody, numberIn, readBooks } from './served.ts'
@@ -34,6 +35,7 @@ const RESTARTS = Number(process.env['GW_RESTARTS'] ?? 4)
 const WORKERS = 2
 const CLIENTS = 12
 const SEED = Number(process.env['GW_SEED'] ?? Date.now() % 1_000_000)
+const REPLACED_MS = 60_000
 const TEST_MS = 90_000 + RESTARTS * 20_000
 
 const NEWEST_MIGRATION = Object.keys(ON_POSTGRES ? POSTGRES_MIGRATIONS : MIGRATIONS).at(-1)
@@ -46,11 +48,19 @@ function gatewaysOf(path: string): Promise<{ id: string; pid: number; supervisor
   )
 }
 
-/** Resolves when the workers of the store are so many, and others than before. */
-async function replaced(path: string, before: readonly string[], workers = WORKERS): Promise<void> {
+/** Resolves when the workers of the store are so many, and others than before. @param log what the supervisor has said */
+async function replaced(
+  path: string,
+  before: readonly string[],
+  workers = WORKERS,
+  log?: () => string,
+): Promise<void> {
+  const untilMs = performance.now() + REPLACED_MS
   for (;;) {
     const ids = (await gatewaysOf(path)).map(({ id }) => id)
     if (ids.length === workers && !ids.some(id => before.includes(id))) return
+    if (performance.now() > untilMs)
+      throw new Error(`the workers are ${ids.join()}, before ${before.join()}: ${log?.()}`)
     await pause(50)
   }
 }
@@ -62,6 +72,8 @@ interface Served {
   readonly pid: () => number | Promise<number>
   /** Resolves with its exit code. */
   readonly ended: Promise<unknown>
+  /** What it has said on stderr. */
+  readonly log: () => string
 }
 
 type Start = (scene: Scene, workers: number) => Promise<Served>
@@ -70,7 +82,12 @@ const SERVE = ['serve', '--gateway-only', '--log-level', 'error']
 
 const startWorkers: Start = async ({ serve }, workers) => {
   const { child, url } = await serve('--workers', String(workers))
-  return { url, pid: () => child.pid ?? 0, ended: once(child, 'exit').then(([code]) => code as unknown) }
+  return {
+    url,
+    pid: () => child.pid ?? 0,
+    ended: once(child, 'exit').then(([code]) => code as unknown),
+    log: () => textOf(child),
+  }
 }
 
 /** A copy of the program, in a folder of its own, as an installation. */
@@ -128,7 +145,12 @@ function startInstallation(main: string): Start {
     )
     onTestFinished(() => void child.kill('SIGKILL'))
     const url = (await said(child, 'Gateway on ')).slice('Gateway on '.length)
-    return { url, pid: () => child.pid ?? 0, ended: once(child, 'exit').then(([code]) => code as unknown) }
+    return {
+      url,
+      pid: () => child.pid ?? 0,
+      ended: once(child, 'exit').then(([code]) => code as unknown),
+      log: () => textOf(child),
+    }
   }
 }
 
@@ -162,6 +184,7 @@ function startService(starts: number): Start {
       url: `http://127.0.0.1:${port}`,
       pid: async () => (await gatewaysOf(path)).at(-1)?.supervisor ?? 0,
       ended: once(child, 'exit').then(([code]) => code as unknown),
+      log: () => textOf(child),
     }
   }
 }
@@ -183,8 +206,8 @@ async function load(workers = WORKERS, start = startWorkers) {
     if (!stream) await moment()
     await answer(exchange)
   })
-  const { url, pid, ended } = await start(made, workers)
-  await replaced(path, [], workers)
+  const { url, pid, ended, log } = await start(made, workers)
+  await replaced(path, [], workers, log)
   const [kept, fresh] = [new Agent({ keepAlive: true }), new Agent({ keepAlive: false })]
   onTestFinished(() => kept.destroy())
   const completed: string[] = []
@@ -226,7 +249,7 @@ async function load(workers = WORKERS, start = startWorkers) {
     expect(await gatewaysOf(path)).toEqual([])
     return { completed, failed }
   }
-  return { url, dir, path, pid, failed, expectNoneFailed, completed, finish }
+  return { url, dir, path, pid, failed, expectNoneFailed, completed, finish, log }
 }
 
 test(
@@ -324,11 +347,14 @@ test(
   'a later version that only adds to the store replaces the workers under load; one that changes more leaves them',
   async () => {
     const { main, addMigration } = installation()
-    const { path, pid, expectNoneFailed, completed, finish } = await load(WORKERS, startInstallation(main))
+    const { path, pid, expectNoneFailed, completed, finish, log } = await load(
+      WORKERS,
+      startInstallation(main),
+    )
     const old = (await gatewaysOf(path)).map(({ id }) => id)
     addMigration('9998-trial-expand', 'alter table call_logs add column trial integer')
     process.kill(await pid(), 'SIGHUP')
-    await replaced(path, old)
+    await replaced(path, old, WORKERS, log)
     const trials = 'select cast(count(trial) as text) as count from call_logs'
     expect(await select(path, trials)).toEqual([{ count: '0' }])
     await pause(1_000)
@@ -350,12 +376,15 @@ test.runIf(process.env['GW_PROGRAM'] !== undefined)(
   'workers of the version of GW_PROGRAM, and its store, are replaced by this one under load: no connection is refused, no call fails',
   async () => {
     const { main, upgrade } = installation()
-    const { path, pid, expectNoneFailed, completed, finish } = await load(WORKERS, startInstallation(main))
+    const { path, pid, expectNoneFailed, completed, finish, log } = await load(
+      WORKERS,
+      startInstallation(main),
+    )
     await pause(1_000)
     const old = (await gatewaysOf(path)).map(({ id }) => id)
     upgrade()
     process.kill(await pid(), 'SIGHUP')
-    await replaced(path, old)
+    await replaced(path, old, WORKERS, log)
     const count = completed.length
     await expect.poll(() => completed.length).toBeGreaterThan(count + 50)
     const [migration] = await select<{ name: string }>(
