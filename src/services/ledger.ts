@@ -1,29 +1,7 @@
-import { CommandError } from '../base/catalogue/command.ts'
-import { pluralize } from '../base/pluralize.ts'
-import type { Archive, ArchiveRequest, ArchiveWatch, Archiving, Finding } from '../store/ledger/types.ts'
+import type { Archive, ArchiveRequest, ArchiveWatch, Archiving } from '../store/ledger/types.ts'
 import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
-
-/** The counts of a verification without findings. */
-export interface LedgerChecked {
-  readonly entries: number
-  /** In archives of which the recorded sums count. */
-  readonly archived: number
-  readonly openHolds: number
-  /** Tenants with a balance or a hold. */
-  readonly accounts: number
-}
-
-/** Rows that contradict the entries of the ledger. */
-export class LedgerBroken extends CommandError {
-  readonly checked: LedgerChecked
-  readonly findings: readonly Finding[]
-  constructor(checked: LedgerChecked, findings: readonly Finding[]) {
-    super('ledger_inconsistent', `The ledger does not add up: ${pluralize(findings.length, 'finding')}.`)
-    this.checked = checked
-    this.findings = findings
-  }
-}
+import { LedgerBroken, type LedgerChecked } from './ledger-broken.ts'
 
 /**
  * Adds up every entry again and compares all derived rows with the sums.

@@ -18,6 +18,25 @@ test('each module that another names by its place has a file in the bundle, besi
   expect(missing.map(([text]) => text)).toEqual([])
 })
 
+test('the start of a command loads no schemas, and nothing native', () => {
+  const loaded = new Set<string>()
+  const load = (file: string) => {
+    if (loaded.has(file)) return
+    loaded.add(file)
+    if (!file.startsWith('./')) return
+    const text = readFileSync(new URL(file, BUNDLE), 'utf8')
+    for (const [, name = ''] of text.matchAll(/^(?:import|export) [^;]*?from "([^"]+)";$/gm)) load(name)
+  }
+  load('./main.js')
+  expect(loaded).toContain('node:util')
+  const outside = [...loaded].filter(file => !file.startsWith('./'))
+  expect(outside.filter(file => !file.startsWith('node:'))).toEqual([])
+  const inside = [...loaded].filter(file => file.startsWith('./'))
+  const isHeavy = (file: string) =>
+    /node_modules\/(zod|yaml|undici)\//.test(readFileSync(new URL(file, BUNDLE), 'utf8'))
+  expect(inside.filter(isHeavy)).toEqual([])
+})
+
 test('gw says where it is not built, and how it will be', () => {
   const folder = tempDir(onTestFinished)
   folder.write('package.json', '{ "type": "module" }')

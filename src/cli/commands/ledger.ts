@@ -2,13 +2,8 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
 import { pluralize } from '../../base/pluralize.ts'
-import {
-  archiveLedger,
-  LedgerBroken,
-  type LedgerChecked,
-  listArchives,
-  verifyLedger,
-} from '../../services/ledger.ts'
+import { archiveLedger, listArchives, verifyLedger } from '../../services/ledger.ts'
+import { LedgerBroken, type LedgerChecked } from '../../services/ledger-broken.ts'
 import type { Archiving } from '../../store/ledger/types.ts'
 import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'

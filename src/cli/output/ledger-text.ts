@@ -1,6 +1,6 @@
 import { iso } from '../../base/iso.ts'
 import type { Json } from '../../schema/kinds.ts'
-import type { LedgerChecked } from '../../services/ledger.ts'
+import type { LedgerChecked } from '../../services/ledger-broken.ts'
 import type { Archive, Finding } from '../../store/ledger/types.ts'
 import { printable, type Style } from './style.ts'
 
