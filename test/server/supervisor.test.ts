@@ -93,8 +93,10 @@ test('a worker that ends is replaced, later each time if it ends soon', async ()
     const count = workers.length
     expect(supervisor.missing).toBe(1)
     clock.advance(pauseMs - 1)
+    await settled()
     expect(workers.length).toBe(count)
     clock.advance(1)
+    await settled()
     expect(workers.length).toBe(count + 1)
     workers.at(-1)?.serve()
     await settled()
@@ -124,18 +126,144 @@ test('a restart drains a worker only when another one serves, one after the othe
   expect(workers).toHaveLength(4)
 })
 
-test('a restart with a program that does not start leaves the other workers as they are', async () => {
-  const { supervisor, workers, lines } = scene(1)
+test('a restart goes on with a worker that starts at another attempt', async () => {
+  const { supervisor, workers, clock } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  for (const pauseMs of [100, 200, 400]) {
+    await settled()
+    const count = workers.length
+    workers.at(-1)?.end(5)
+    await settled()
+    clock.advance(pauseMs - 1)
+    await settled()
+    expect(workers.length).toBe(count)
+    clock.advance(1)
+    await settled()
+    expect(workers.length).toBe(count + 1)
+  }
+  expect(workers[0]?.isDraining).toBe(false)
+  workers.at(-1)?.serve()
+  await restarted
+  expect(workers[0]?.isDraining).toBe(true)
+  expect(workers).toHaveLength(5)
+})
+
+test('a worker that ends in a restart is replaced once, before its turn and at it', async () => {
+  const { supervisor, workers, clock } = scene(3)
+  const started = supervisor.start()
+  for (const worker of workers) worker.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  // The first, while its replacement starts.
+  workers[0]?.end(1)
+  await settled()
+  clock.advance(100)
+  await settled()
+  expect(workers).toHaveLength(4)
+  // The last, before its turn.
+  workers[2]?.end(1)
+  await settled()
+  clock.advance(200)
+  await settled()
+  expect(workers).toHaveLength(5)
+  for (const index of [3, 4, 5]) {
+    workers[index]?.serve()
+    await settled()
+  }
+  await restarted
+  expect([supervisor.pids, workers.length]).toEqual([[2, 4, 5, 6], 6])
+  expect(workers.map(({ isDraining }) => isDraining).indexOf(true)).toBe(0)
+  workers[1]?.end(0)
+  await settled()
+  expect([supervisor.pids, supervisor.missing]).toEqual([[4, 5, 6], 0])
+})
+
+test('a worker that ends in a restart that fails is replaced afterwards', async () => {
+  const { supervisor, workers, clock, lines } = scene(1)
   const started = supervisor.start()
   workers[0]?.serve()
   await started
   const restarted = supervisor.restart()
   await settled()
-  workers[1]?.end(1)
+  workers[0]?.end(1)
+  await settled()
+  clock.advance(100)
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await settled()
+    expect(workers).toHaveLength(1 + attempt)
+    workers[attempt]?.end(5)
+    await settled()
+    if (attempt < 4) clock.advance(400)
+  }
   await restarted
+  expect(lines.at(-1)).toContain('the restart has ended')
+  expect([supervisor.missing, workers.length]).toEqual([1, 5])
+  clock.advance(200)
+  await settled()
+  workers[5]?.serve()
+  await settled()
+  expect([supervisor.pids, supervisor.missing]).toEqual([[6], 0])
+})
+
+test('a worker that ends while a restart pauses is replaced once', async () => {
+  const { supervisor, workers, clock } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  workers[1]?.end(5)
+  workers[0]?.end(1)
+  await settled()
+  clock.advance(100)
+  await settled()
+  expect(workers).toHaveLength(3)
+  workers[2]?.serve()
+  await restarted
+  clock.advance(10_000)
+  await settled()
+  expect([supervisor.pids, workers.length]).toEqual([[3], 3])
+})
+
+test('a restart with a program that does not start leaves the other workers as they are', async () => {
+  const { supervisor, workers, clock, lines } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await settled()
+    expect(workers).toHaveLength(1 + attempt)
+    workers.at(-1)?.end(1)
+    await settled()
+    clock.advance(400)
+  }
+  await restarted
+  expect(workers).toHaveLength(5)
   expect(workers[0]?.isDraining).toBe(false)
   expect(supervisor.missing).toBe(0)
   expect(lines.at(-1)).toContain('the workers that are left go on')
+})
+
+test('the end interrupts the pause of a restart: no other worker starts', async () => {
+  const { supervisor, workers, clock, lines } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  workers[1]?.end(5)
+  await settled()
+  const closed = supervisor.close(1_000)
+  workers[0]?.end(0)
+  await Promise.all([restarted, closed])
+  clock.advance(1_000)
+  expect(workers).toHaveLength(2)
+  expect(lines.at(-1)).toContain('another attempt follows')
 })
 
 test('the end drains all, and kills those that do not end in time', async () => {

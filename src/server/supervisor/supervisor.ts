@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../base/clock.ts'
+import { type Clock, pause } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { ServingWorker, ToWorker } from './messages.ts'
 
@@ -47,6 +47,8 @@ interface Worker {
 const STABLE_AFTER_MS = 10_000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
+/** How often a restart tries to start a worker: another process may hold a lock of the store for a moment. */
+const RESTART_ATTEMPTS = 4
 
 /**
  * Keeps a number of workers serving.
@@ -62,8 +64,8 @@ export class Supervisor {
   readonly #workers = new Set<Worker>()
   #restarting: Promise<void> = Promise.resolve()
   #pauseMs = FIRST_PAUSE_MS
-  readonly #timers = new Set<Timer>()
-  #isClosed = false
+  /** Aborted when it closes. */
+  readonly #closing = new AbortController()
 
   /** @param count At least 1. */
   constructor(count: number, ports: SupervisorPorts) {
@@ -102,8 +104,7 @@ export class Supervisor {
 
   /** Resolves when all have ended; after `withinMs` they are killed. */
   async close(withinMs: number): Promise<void> {
-    this.#isClosed = true
-    for (const timer of this.#timers) timer.cancel()
+    this.#closing.abort()
     const workers = [...this.#workers]
     for (const worker of workers) this.#drain(worker)
     const timer = this.#ports.clock.after(withinMs, () => workers.forEach(({ process }) => process.kill()))
@@ -116,14 +117,35 @@ export class Supervisor {
     for (const worker of [...this.#workers].filter(({ isLeaving }) => !isLeaving)) {
       if (this.#isClosed) return
       try {
-        await this.#add()
+        await this.#addInPlaceOf(worker)
       } catch (error) {
+        if (this.#isClosed) return
         log.error({ err: error }, 'the restart has ended: the workers that are left go on')
+        if (!this.#isComplete) void this.#replace(this.#pauseMs)
         return
       }
       this.#drain(worker)
     }
     log.info({ workers: this.pids }, 'all workers were replaced')
+  }
+
+  /**
+   * Starts a worker, after a failure once more, unless the earlier one has ended and was replaced.
+   * @throws {WorkerFailed} of the last attempt, or of any once it closes
+   */
+  async #addInPlaceOf(earlier: Worker): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      if (!this.#workers.has(earlier) && this.#isComplete) return
+      try {
+        await this.#add()
+        return
+      } catch (error) {
+        if (attempt === RESTART_ATTEMPTS || this.#isClosed) throw error
+        this.#ports.log.warn({ err: error, attempt }, 'a worker did not start: another attempt follows')
+        await this.#pause(FIRST_PAUSE_MS * 2 ** (attempt - 1))
+        if (this.#isClosed) throw error
+      }
+    }
   }
 
   /** Starts a worker. @throws {WorkerFailed} */
@@ -149,21 +171,34 @@ export class Supervisor {
     log.error({ pid: worker.process.pid, ...end }, 'a worker has ended: another one takes its place')
     const isStable = clock.monotonicMs() - startedAtMs >= STABLE_AFTER_MS
     if (isStable) this.#pauseMs = FIRST_PAUSE_MS
-    this.#replace(isStable ? 0 : this.#pauseMs)
+    void this.#replace(isStable ? 0 : this.#pauseMs)
   }
 
-  #replace(afterMs: number): void {
-    if (this.#isClosed) return
+  async #replace(afterMs: number): Promise<void> {
     if (afterMs > 0) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
-    const timer = this.#ports.clock.after(afterMs, () => {
-      this.#timers.delete(timer)
-      this.#add().catch((error: unknown) => {
-        if (this.#isClosed) return
-        this.#ports.log.error({ err: error }, 'a worker could not be replaced')
-        this.#replace(this.#pauseMs)
-      })
-    })
-    this.#timers.add(timer)
+    await this.#pause(afterMs)
+    if (this.#isClosed || this.#isComplete) return
+    try {
+      await this.#add()
+    } catch (error) {
+      if (this.#isClosed) return
+      this.#ports.log.error({ err: error }, 'a worker could not be replaced')
+      await this.#replace(this.#pauseMs)
+    }
+  }
+
+  /** Whether as many workers as wanted serve, or start: a restart may have started one in the place of one that ended. */
+  get #isComplete(): boolean {
+    return [...this.#workers].filter(({ isLeaving }) => !isLeaving).length >= this.#count
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  /** Resolves sooner if it closes. */
+  #pause(durationMs: number): Promise<void> {
+    return pause(this.#ports.clock, durationMs, this.#closing.signal)
   }
 
   #drain(worker: Worker): void {
