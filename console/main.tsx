@@ -8,19 +8,19 @@ import { ConsoleContextProvider } from './api/context.ts'
 import { queriesOf } from './api/queries.ts'
 import { createConsoleRouter } from './routes.tsx'
 import './style/style.css'
-import { keptTheme, showTheme } from './ui/theme.ts'
+import { showTheme, storedTheme } from './ui/theme.ts'
 
-/** What a change may make stale is read again by its event; a page without events reads again when it is looked at. */
+/** How long data counts as fresh without an event. A page whose events are lost reads older data again on focus. */
 const FRESH_MS = 10_000
 const RETRIES = 3
 
 function start(root: HTMLElement): void {
-  showTheme(keptTheme())
+  showTheme(storedTheme())
   const client = new QueryClient({
     defaultOptions: {
       queries: {
         staleTime: FRESH_MS,
-        // An error of the control plane stays one; a lost connection may come back.
+        // A retry helps only if the connection was lost: the control plane would answer with the same error again.
         retry: (failures, error) => error instanceof Unreachable && failures < RETRIES,
       },
     },

@@ -13,7 +13,7 @@ import { LogIn } from './pages/log-in.tsx'
 import { Empty, Failure, PageHead } from './ui/page.tsx'
 import { Shell } from './ui/shell.tsx'
 
-/** The log-in in place of any page without a session: the address stays, and the page follows the log-in. */
+/** Shows the log-in instead of the page if there is no session. The address stays, so that the page follows the log-in. */
 function Gate() {
   const { queries } = useConsole()
   const session = useQuery({ ...queries.session(), staleTime: Number.POSITIVE_INFINITY })
@@ -87,7 +87,7 @@ export function createConsoleRouter() {
   return createRouter({
     routeTree: routes,
     basepath: '/console',
-    // Filters are text: a key may be named 12.
+    // Without this, a key with the name 12 would become a number in a filter.
     parseSearch: parseSearchWith(text => text),
     stringifySearch: stringifySearchWith(String),
     defaultPreload: 'intent',

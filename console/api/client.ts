@@ -33,7 +33,7 @@ export interface Api extends Client<paths> {
   end(): void
 }
 
-/** Whether this browser may have a session. To ask without one would be an error in its console. */
+/** In `localStorage`: this browser may have a session. Otherwise none is requested, since a 401 shows in its console. */
 const MARK = 'gw-has-session'
 
 /** There is no session. The message is for a user who had one, and empty for others. */
@@ -41,17 +41,17 @@ export class LoggedOut extends Error {
   override readonly name = 'LoggedOut'
 }
 
-/** Of this tab: its session has ended without its user. */
+/** In `sessionStorage` of a tab: the session has expired or was ended by others. */
 const ENDED = 'gw-session-ended'
 
-/** @param onSessionEnd called if an answer to another question says that the session has ended. */
+/** @param onSessionEnd called if the answer to any request but that for the session says that the session has ended. */
 export function createApi(onSessionEnd: () => void): Api {
   let csrfToken: string | undefined
   const client = createClient<paths>({ baseUrl: location.origin, fetch: reach })
   client.use({
     onRequest({ request }) {
       if (request.method === 'GET') return request
-      // A change by cookie needs both, also without a body.
+      // A change with a cookie needs both headers, even without a body.
       request.headers.set('content-type', 'application/json')
       if (csrfToken !== undefined) request.headers.set('x-csrf-token', csrfToken)
       return request

@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react'
 import type { Api, Shapes } from './client.ts'
 import type { Queries } from './queries.ts'
 
-/** What every page needs. */
+/** The API and its queries, for every page. */
 export interface ConsoleContext {
   readonly api: Api
   readonly queries: Queries

@@ -12,8 +12,8 @@ function pagesIn(data: unknown): number {
 }
 
 /**
- * Reads the events of the control plane: keeps live statistics fresh, and reads again what is on the page after each
- * change.
+ * Listens to the events of the control plane: stores live statistics as they come, and repeats the queries of the page
+ * after each change.
  */
 export function useEvents(isEnabled: boolean): Connection {
   const { queries } = useConsole()
@@ -26,7 +26,7 @@ export function useEvents(isEnabled: boolean): Connection {
     const refresh = () =>
       client.invalidateQueries({
         predicate: ({ queryKey: [kind, name] }) =>
-          kind !== 'pulse' && client.isMutating({ mutationKey: deletionOf(name) }) === 0,
+          kind !== 'live-stats' && client.isMutating({ mutationKey: deletionOf(name) }) === 0,
       })
     source.addEventListener('status', () => {
       setConnection('live')
@@ -36,14 +36,14 @@ export function useEvents(isEnabled: boolean): Connection {
     source.addEventListener('changed', () => void refresh())
     source.addEventListener('calls', () => {
       void client.invalidateQueries({
-        // Who reads on among older calls is not disturbed.
+        // A list with more than one page is not refreshed: its rows would move while they are read.
         predicate: ({ queryKey: [kind], state }) => kind === 'calls' && pagesIn(state.data) <= 1,
         refetchType: document.hidden ? 'none' : 'active',
       })
     })
     source.addEventListener('live_stats', message => {
       const event = read(message)
-      if (event.event === 'live_stats') client.setQueryData(queries.pulse().queryKey, event.live_stats)
+      if (event.event === 'live_stats') client.setQueryData(queries.liveStats().queryKey, event.live_stats)
     })
     source.addEventListener('error', () => {
       setConnection('lost')

@@ -4,7 +4,7 @@ import type { Api, Shapes } from './client.ts'
 export type PlaygroundCall = Shapes['playground_call']
 type Event = Shapes['playground_event']
 
-/** A call through the gateway, as far as it has come. */
+/** The state of a call through the gateway, updated with each part of the answer. */
 export interface Run {
   readonly state: 'running' | 'done' | 'failed'
   readonly status?: number
@@ -83,7 +83,7 @@ async function* eventsOf(api: Api, body: PlaygroundCall, signal: AbortSignal): A
   }
 }
 
-/** Finds what a model has written in the answers of all paths. */
+/** Extracts the text of the model from the answers of all paths. */
 class AnswerText {
   isStream = false
   #pending = ''
@@ -97,7 +97,7 @@ class AnswerText {
     return lines.map(line => (line.startsWith('data: {') ? textIn(line.slice('data: '.length)) : '')).join('')
   }
 
-  /** The text of a body that is whole only now. */
+  /** The text of a JSON body, which can be parsed only when it is complete. */
   rest(): string {
     return this.isStream ? '' : textIn(this.#pending)
   }
@@ -122,7 +122,7 @@ function textIn(json: string): string {
   )
 }
 
-/** What may have text: chat completions, text completions, messages and responses, whole or streamed. */
+/** The members that may have text in chat completions, text completions, messages and responses, whole or streamed. */
 interface Answer {
   readonly choices?: readonly {
     readonly delta?: { readonly content?: string | null }

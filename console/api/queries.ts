@@ -29,7 +29,8 @@ export function queriesOf(api: Api) {
   return {
     session: () => queryOptions({ queryKey: ['session'], queryFn: () => sessionOf(api) }),
     status: () => queryOptions({ queryKey: ['status'], queryFn: () => dataOf(api.GET('/api/v1/status')) }),
-    pulse: () => queryOptions({ queryKey: ['pulse'], queryFn: () => dataOf(api.GET('/api/v1/pulse')) }),
+    liveStats: () =>
+      queryOptions({ queryKey: ['live-stats'], queryFn: () => dataOf(api.GET('/api/v1/pulse')) }),
     endpoints: (query: Omit<QueryOf<'list_endpoints'>, 'limit' | 'cursor'> = {}) =>
       pages(['endpoints', query], cursor =>
         dataOf(api.GET('/api/v1/endpoints', { params: { query: { limit: PAGE, ...query, ...cursor } } })),

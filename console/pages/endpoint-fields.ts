@@ -1,4 +1,4 @@
-import type { FieldOfForm, Variants } from '../ui/resource-form.tsx'
+import type { FormField, Variants } from '../ui/resource-form.tsx'
 
 /** An endpoint has an address, or it is on nodes. */
 export const ENDPOINT_VARIANTS: Variants = {
@@ -10,7 +10,7 @@ export const ENDPOINT_VARIANTS: Variants = {
   of: ({ nodes }) => (nodes === undefined ? 'address' : 'nodes'),
 }
 
-export const ENDPOINT_FIELDS: readonly FieldOfForm[] = [
+export const ENDPOINT_FIELDS: readonly FormField[] = [
   {
     path: 'protocol',
     label: 'Protocol',

@@ -70,8 +70,8 @@ function Health({ endpoint: { name, enabled, health } }: { readonly endpoint: Sh
   const { api, queries } = useConsole()
   const { can } = useSession()
   const now = useNow()
-  const { data: pulse } = useQuery(queries.pulse())
-  const flow = pulse?.endpoints.find(each => each.name === name)
+  const { data: live } = useQuery(queries.liveStats())
+  const flow = live?.endpoints.find(each => each.name === name)
   const state = enabled ? (flow?.state ?? health?.state ?? 'unknown') : 'disabled'
   const since = flow?.since ?? health?.since
   const probing = useMutation({

@@ -21,8 +21,8 @@ export function Endpoints() {
       ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
     }),
   )
-  const { data: pulse } = useQuery(queries.pulse())
-  const flows = new Map(pulse?.endpoints.map(flow => [flow.name, flow]))
+  const { data: live } = useQuery(queries.liveStats())
+  const flows = new Map(live?.endpoints.map(flow => [flow.name, flow]))
   return (
     <>
       <PageHead

@@ -7,7 +7,7 @@ import { Code } from '../ui/copy.tsx'
 import { CreateDialog } from '../ui/create-dialog.tsx'
 import { ChoiceField, Field, TextField } from '../ui/fields.tsx'
 import { ago } from '../ui/format.ts'
-import { seenFromHere } from '../ui/gateway-url.ts'
+import { reachableOrigin } from '../ui/gateway-url.ts'
 import { Labels } from '../ui/labels.tsx'
 import { useNow } from '../ui/now.ts'
 import { Section } from '../ui/page.tsx'
@@ -176,7 +176,7 @@ function NewJoinToken({
 function IssuedJoinToken({ issued, onClose }: { readonly issued: Issued; readonly onClose: () => void }) {
   const { pattern, server } = issued
   const name = pattern.includes('*') ? 'NAME' : pattern
-  const address = server === undefined ? 'https://GATEWAY:8095' : seenFromHere(server)
+  const address = server === undefined ? 'https://GATEWAY:8095' : reachableOrigin(server)
   const command = `echo '${issued.token}' | gw node join --server ${address} --name ${name} --engine http://127.0.0.1:8000 --token-file -`
   return (
     <SecretDialog title={`The join token for ${pattern}`} secret={issued.token} onClose={onClose}>

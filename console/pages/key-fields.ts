@@ -1,11 +1,11 @@
-import type { FieldOfForm } from '../ui/resource-form.tsx'
+import type { FormField } from '../ui/resource-form.tsx'
 
 /** What the users of a tenant say about a key that they create. */
-export function ownKeyFields(): readonly FieldOfForm[] {
+export function ownKeyFields(): readonly FormField[] {
   return keyFields([]).filter(({ path }) => path !== 'kind' && path !== 'tenant')
 }
 
-export function keyFields(tenants: readonly string[]): readonly FieldOfForm[] {
+export function keyFields(tenants: readonly string[]): readonly FormField[] {
   return [
     {
       path: 'kind',

@@ -116,7 +116,7 @@ function Limits({ shown: { limits, quota, budget, spend } }: { readonly shown: S
 
 const QUESTIONS = {
   rotate: 'A new secret is made, and the older ones end. With a grace they still work for a while.',
-  disable: 'The key stops working at once, whoever owns it, until it is enabled again.',
+  disable: 'The key stops working at once, until it is enabled again, even if files own it.',
   enable: 'The key works again.',
   revoke: 'All secrets of the key end at once. Applications that use it get 401 from now on.',
 } as const
@@ -138,7 +138,7 @@ const GRACES = [
 
 const SOURCES = { issued: 'issued here', hash: 'a hash in its policy', reference: 'a reference in files' }
 
-/** The secret of a key: what works whoever owns the key. */
+/** The secret of a key, and the operations that are allowed whatever the owner of the key is. */
 function Secret({ shown }: { readonly shown: Shown }) {
   const { name, state, secret, suspended_at: suspendedAt, last_used_at: usedAt, models } = shown
   const { api } = useConsole()

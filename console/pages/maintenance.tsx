@@ -26,9 +26,9 @@ function Switch({ shown }: { readonly shown: Shown }) {
   const { api, queries } = useConsole()
   const { can } = useSession()
   const client = useQueryClient()
-  const { data: pulse } = useQuery({ ...queries.pulse(), enabled: false })
+  const { data: live } = useQuery({ ...queries.liveStats(), enabled: false })
   const [text, setText] = useState(message)
-  const rate = pulse?.total.requests_per_second ?? 0
+  const rate = live?.total.requests_per_second ?? 0
   const act = async () => {
     await api.PUT('/api/v1/maintenance', { body: on ? { enabled: false } : { enabled: true, message: text } })
     await client.invalidateQueries({ queryKey: ['maintenance'] })

@@ -8,7 +8,7 @@ import { tokens } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
 import { useNow } from '../ui/now.ts'
 import { Facts, PageHead } from '../ui/page.tsx'
-import { presentPrice, priceParts, priceText } from '../ui/price.ts'
+import { currentPrice, priceParts, priceText } from '../ui/price.ts'
 import { CallExamples } from '../ui/secret-dialog.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
@@ -32,7 +32,7 @@ export function Models() {
           { head: 'By', cell: ({ owned_by: owner }) => owner ?? '', hidden: 'phone' },
           {
             head: 'Input / output',
-            cell: ({ price }) => priceText(presentPrice(price, now)),
+            cell: ({ price }) => priceText(currentPrice(price, now)),
             isNumber: true,
           },
           {
@@ -60,7 +60,7 @@ export function Models() {
               ],
               ['Context window', tokens(shown.max_input_tokens)],
               ['Output', shown.max_output_tokens && `up to ${tokens(shown.max_output_tokens)}`],
-              ...priceParts(presentPrice(shown.price, now) ?? {}),
+              ...priceParts(currentPrice(shown.price, now) ?? {}),
             ]}
           />
           <h3>How to call it</h3>

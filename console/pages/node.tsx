@@ -15,11 +15,11 @@ import { Facts, LoadedPage, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 
 type Shown = Shapes['node_shown']
-type Act = 'drain' | 'uncordon' | 'revoke'
+type NodeAction = 'drain' | 'uncordon' | 'revoke'
 
 const CRUMB = { label: 'Nodes', to: '/nodes' }
-const WORDS: Readonly<Record<Act, string>> = { drain: 'Drain', uncordon: 'Uncordon', revoke: 'Revoke' }
-const QUESTIONS: Readonly<Record<Act, string>> = {
+const WORDS: Readonly<Record<NodeAction, string>> = { drain: 'Drain', uncordon: 'Uncordon', revoke: 'Revoke' }
+const QUESTIONS: Readonly<Record<NodeAction, string>> = {
   drain: 'It gets no new calls within a second, and those in flight end. It lasts until it is uncordoned.',
   uncordon: 'It gets calls again.',
   revoke:
@@ -29,7 +29,7 @@ const QUESTIONS: Readonly<Record<Act, string>> = {
 export function Node() {
   const { name = '' } = useParams({ strict: false })
   const { queries } = useConsole()
-  // Without a credential there is no such node any more: its page would ask for it in vain.
+  // A revoked node may not exist any more: repeating the query would get a 404.
   const [isRevoking, setRevoking] = useState(false)
   const node = useQuery({ ...queries.node(name), refetchInterval: REFRESH_MS, enabled: !isRevoking })
   return (
@@ -80,7 +80,7 @@ function Actions({ node: { name, draining_since: drainingSince }, onRevoking }: 
   const { can } = useSession()
   const client = useQueryClient()
   const navigate = useNavigate()
-  const act = async (question: Act) => {
+  const act = async (question: NodeAction) => {
     onRevoking(question === 'revoke')
     try {
       await api.POST(`/api/v1/nodes/{name}/${question}`, { params: { path: { name } } })
@@ -91,7 +91,7 @@ function Actions({ node: { name, draining_since: drainingSince }, onRevoking }: 
     if (question === 'revoke') await navigate({ to: '/nodes' })
     await client.invalidateQueries({ queryKey: ['nodes'] })
   }
-  const ask = (question: Act) =>
+  const ask = (question: NodeAction) =>
     can(`${question}_node`) && (
       <ConfirmButton
         key={question}

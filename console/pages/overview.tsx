@@ -29,13 +29,13 @@ export function Overview() {
 function LiveOverview() {
   const { queries } = useConsole()
   const { can } = useSession()
-  const pulse = useQuery(queries.pulse())
+  const liveStats = useQuery(queries.liveStats())
   const status = useQuery(queries.status())
   return (
     <>
       <PageHead title="Overview">What the gateways do now.</PageHead>
       <Loaded query={status}>{({ problems }) => <Problems problems={problems} />}</Loaded>
-      <Loaded query={pulse}>
+      <Loaded query={liveStats}>
         {live => (
           <>
             {live.endpoints.length === 0 && can('create_endpoint') && (
@@ -75,7 +75,7 @@ function Problems({ problems }: { readonly problems: readonly string[] }) {
   )
 }
 
-/** A call makes no event: what today costs is read again. */
+/** Calls change the cost without an event, so it is read again after this time. */
 const COST_MS = 30_000
 
 function Tiles({
@@ -206,11 +206,11 @@ function NearLimits({ live: { keys } }: { readonly live: Shapes['live_stats'] })
 
 const SHOWN_ROWS = 10
 
-type Flow = Shapes['live_stats']['endpoints'][number]
+type EndpointStats = Shapes['live_stats']['endpoints'][number]
 
 /** Unhealthy ones first, then those with the most traffic. */
-function byUrgency(a: Flow, b: Flow): number {
-  const isBad = ({ state }: Flow) => Number(state === 'unhealthy')
+function byUrgency(a: EndpointStats, b: EndpointStats): number {
+  const isBad = ({ state }: EndpointStats) => Number(state === 'unhealthy')
   return isBad(b) - isBad(a) || b.requests_per_second - a.requests_per_second
 }
 

@@ -1,6 +1,6 @@
-import type { FieldOfForm } from '../ui/resource-form.tsx'
+import type { FormField } from '../ui/resource-form.tsx'
 
-const PRICES: readonly FieldOfForm[] = [
+const PRICES: readonly FormField[] = [
   {
     path: 'price.input',
     label: 'Price: input',
@@ -17,7 +17,7 @@ const PRICES: readonly FieldOfForm[] = [
   { path: 'price.per_image', label: 'Price: image', type: 'text', isRare: true },
 ]
 
-const OTHERS: readonly FieldOfForm[] = [
+const OTHERS: readonly FormField[] = [
   {
     path: 'status',
     label: 'Status',
@@ -43,7 +43,7 @@ const OTHERS: readonly FieldOfForm[] = [
   },
 ]
 
-/** A price with dates is a list, which is edited as a document. */
-export function publicationFields(hasDatedPrice: boolean): readonly FieldOfForm[] {
+/** @param hasDatedPrice the price is a list with dates, which the form cannot edit: its fields are left out. */
+export function publicationFields(hasDatedPrice: boolean): readonly FormField[] {
   return hasDatedPrice ? OTHERS : [...PRICES.slice(0, 2), ...OTHERS, ...PRICES.slice(2)]
 }

@@ -12,7 +12,7 @@ import { ChoiceField, TextField } from '../ui/fields.tsx'
 import { percent, tokens } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { Empty, Facts, Loaded, LoadedPage, Section } from '../ui/page.tsx'
-import { presentPrice, priceParts, pricesOf } from '../ui/price.ts'
+import { currentPrice, priceParts, pricesOf } from '../ui/price.ts'
 import { ownerFacts, ResourceHead } from '../ui/resource-head.tsx'
 import { Table } from '../ui/table.tsx'
 import { publicationFields } from './publication-fields.ts'
@@ -87,7 +87,7 @@ function PublicationPage({ publication }: { readonly publication: Shown }) {
 
 function Prices({ publication: { price } }: { readonly publication: Shown }) {
   const now = useNow()
-  const present = presentPrice(price, now)
+  const present = currentPrice(price, now)
   const coming = pricesOf(price).filter(({ from }) => from !== undefined && Date.parse(from) > now)
   return (
     <Section title="Price">
@@ -109,10 +109,10 @@ function Prices({ publication: { price } }: { readonly publication: Shown }) {
 function Bindings({ publication }: { readonly publication: string }) {
   const { queries } = useConsole()
   const { can } = useSession()
-  const { data: pulse } = useQuery(queries.pulse())
+  const { data: live } = useQuery(queries.liveStats())
   const bindings = useInfiniteQuery(queries.bindings({ publication }))
   const [open, setOpen] = useState<Binding | 'new'>()
-  const states = new Map(pulse?.endpoints.map(({ name, state }) => [name, state]))
+  const states = new Map(live?.endpoints.map(({ name, state }) => [name, state]))
   return (
     <Section
       title="Endpoints"

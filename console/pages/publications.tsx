@@ -6,7 +6,7 @@ import { ListFilters, useFilters } from '../ui/filters.tsx'
 import { count } from '../ui/format.ts'
 import { useNow } from '../ui/now.ts'
 import { PageHead } from '../ui/page.tsx'
-import { presentPrice, priceText } from '../ui/price.ts'
+import { currentPrice, priceText } from '../ui/price.ts'
 import { ResourceForm } from '../ui/resource-form.tsx'
 import { PagedTable } from '../ui/table.tsx'
 import { publicationFields } from './publication-fields.ts'
@@ -25,8 +25,8 @@ export function Publications() {
   )
   const bindings = useInfiniteQuery(queries.bindings({}))
   const endpoints = useInfiniteQuery({ ...queries.endpoints(), enabled: filters.new === 'yes' })
-  const { data: pulse } = useQuery(queries.pulse())
-  const rates = new Map(pulse?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
+  const { data: live } = useQuery(queries.liveStats())
+  const rates = new Map(live?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
   const bound = (name: string) => bindings.data?.filter(({ publication }) => publication === name).length
   return (
     <>
@@ -67,7 +67,7 @@ export function Publications() {
           { head: 'Status', cell: ({ status }) => <State state={status} /> },
           {
             head: 'Input / output',
-            cell: ({ price }) => priceText(presentPrice(price, now)),
+            cell: ({ price }) => priceText(currentPrice(price, now)),
             isNumber: true,
             hidden: 'phone',
           },

@@ -12,7 +12,7 @@ import { RunView } from '../ui/run-view.tsx'
 
 type Path = PlaygroundCall['path']
 
-/** The first call of the new key: to copy, and to send from here. */
+/** The first call with the new key: a curl command to copy, and a button that sends the same call. */
 export function CallStep({
   model,
   keyName,
@@ -30,7 +30,7 @@ export function CallStep({
   const gateway = useGatewayUrl()
   const { run, send } = useRun(api)
   const [isExporting, setExporting] = useState(false)
-  const isServed = useDelay(SERVED_MS, secret)
+  const isServed = useIsUnchanged(secret, RELOAD_MS)
   const rotating = useMutation({
     mutationFn: () =>
       dataOf(api.POST('/api/v1/keys/{name}/rotate', { params: { path: { name: keyName } }, body: {} })),
@@ -97,16 +97,16 @@ export function CallStep({
   )
 }
 
-/** How long a gateway takes to read a new secret. */
-const SERVED_MS = 1_200
+/** After this time every gateway has read a new secret. */
+const RELOAD_MS = 1_200
 
-/** Whether so much time has passed since the value is what it is. */
-function useDelay(delayMs: number, value: string): boolean {
+/** Whether `value` has not changed for `durationMs`. */
+function useIsUnchanged(value: string, durationMs: number): boolean {
   const [seen, setSeen] = useState('')
   useEffect(() => {
-    const timer = setTimeout(() => setSeen(value), delayMs)
+    const timer = setTimeout(() => setSeen(value), durationMs)
     return () => clearTimeout(timer)
-  }, [delayMs, value])
+  }, [durationMs, value])
   return seen === value
 }
 

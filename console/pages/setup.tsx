@@ -10,14 +10,14 @@ import { Failure, Loaded, PageHead } from '../ui/page.tsx'
 import { CallStep } from './setup-call.tsx'
 import { EndpointStep } from './setup-endpoint.tsx'
 
-/** What was made so far, in the address: the page may be loaded again in between. */
+/** The names of the created resources. They are in the address, so that a reload of the page goes on at the same step. */
 const START = { endpoint: '', model: '', key: '', path: '/v1/chat/completions' }
 type Go = (change: Partial<typeof START>) => void
 
-/** From the address of a model server to an answered and billed call. */
+/** Four steps from the address of a model server to an answered and billed call. */
 export function Setup() {
   const [made, go] = useFilters(START)
-  // In memory alone: it is shown once.
+  // Only in memory, because it is shown once.
   const [secret, setSecret] = useState('')
   const at = made.endpoint === '' ? 1 : made.model === '' ? 2 : made.key === '' ? 3 : 4
   return (
@@ -92,11 +92,11 @@ function Step({
   children,
 }: {
   readonly number: number
-  /** The number of the present step. */
+  /** The number of the current step. */
   readonly at: number
   readonly title: string
   readonly note: string
-  /** What it has made, once it is behind. */
+  /** A link to the created resource, shown when the step is done. */
   readonly done: ReactNode
   readonly children: ReactNode
 }) {
@@ -126,7 +126,7 @@ function ModelStep({ endpoint, go }: { readonly endpoint: string; readonly go: G
   )
 }
 
-/** The proposed name is there from the start: one that came later would come between what a person types. */
+/** @param proposed must be known at the first render: a later value would overwrite the user's input. */
 function ModelForm({
   endpoint,
   proposed,

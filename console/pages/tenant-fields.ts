@@ -1,6 +1,6 @@
-import type { FieldOfForm } from '../ui/resource-form.tsx'
+import type { FormField } from '../ui/resource-form.tsx'
 
-export const TENANT_FIELDS: readonly FieldOfForm[] = [
+export const TENANT_FIELDS: readonly FormField[] = [
   { path: 'display_name', label: 'Display name', type: 'text' },
   {
     path: 'status',

@@ -134,7 +134,7 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-type Act = 'disable' | 'enable' | 'log out' | 'set password'
+type UserAction = 'disable' | 'enable' | 'log out' | 'set password'
 
 function UserDialog({ user, onClose }: { readonly user: User; readonly onClose: () => void }) {
   const { name, enabled, version } = user
@@ -144,14 +144,14 @@ function UserDialog({ user, onClose }: { readonly user: User; readonly onClose: 
   const [password, setPassword] = useState('')
   const params = { path: { name } }
   const acting = useMutation({
-    mutationFn: async (act: Act) => {
-      if (act === 'log out') await api.DELETE('/api/v1/users/{name}/sessions', { params })
-      else if (act === 'set password')
+    mutationFn: async (action: UserAction) => {
+      if (action === 'log out') await api.DELETE('/api/v1/users/{name}/sessions', { params })
+      else if (action === 'set password')
         await api.PUT('/api/v1/users/{name}/password', { params, body: { password } })
       else
         await api.PATCH('/api/v1/users/{name}', {
           params: { ...params, header: { 'if-match': `"${version}"` } },
-          body: { enabled: act === 'enable' },
+          body: { enabled: action === 'enable' },
         })
     },
     onSuccess: () => setPassword(''),

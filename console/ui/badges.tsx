@@ -1,7 +1,7 @@
 import type { Shapes } from '../api/client.ts'
 import { percent } from './format.ts'
 
-/** Good, needs a look, bad, and neither. Each has its colour and its shape. */
+/** How good a state is; `off`: neither good nor bad. Each has a colour and a shape of its own, for colour-blind readers. */
 export type Tone = 'good' | 'warn' | 'bad' | 'off'
 
 const SHAPES: Readonly<Record<Tone, string>> = {
@@ -34,7 +34,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   skipped: 'off',
 }
 
-/** A state in a word, a colour and a shape. */
+/** A state as a word, with the colour and shape of its tone. */
 export function State({
   state,
   tone = TONES[state] ?? 'off',

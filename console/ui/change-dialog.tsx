@@ -52,7 +52,7 @@ export function ChangeDialog({
     mutationFn: () => make(change),
     onSuccess: async () => {
       const isGone = (name: unknown) => change.action === 'delete' && name === change.name
-      // Its page is left first: an event about the change would let it ask for what is gone.
+      // Leaves the page of a deleted resource first: an event about the change would make it request the resource again.
       if (change.action === 'delete') onDone?.()
       await client.invalidateQueries({
         predicate: ({ queryKey }) => queryKey[0] !== 'preview' && !isGone(queryKey[1]),

@@ -1,26 +1,27 @@
 import { useEffect, useRef, useState } from 'react'
 
 export interface Bar {
-  /** As it is shown: a day or an hour. */
+  /** The text below the axis: a day or an hour. */
   readonly label: string
   readonly value: number
-  /** The value in words. */
+  /** The value with its unit, shown while the pointer is over the bar. */
   readonly text: string
 }
 
+// In CSS pixels.
 const HEIGHT = 180
-const AXIS = 22
-const NARROWEST_LEFT = 56
-/** Of a digit at the axis. */
-const DIGIT = 7
+const AXIS_HEIGHT = 22
+const MIN_LEFT_WIDTH = 56
+/** Of a value at the vertical axis. */
+const DIGIT_WIDTH = 7
 const TOP = 12
-/** Of a bar, with its gap. */
-const NARROWEST = 3
-const WIDEST = 56
-/** The room that a label below the axis needs. */
-const LABEL = 80
+/** Of a bar, with the gap to the next one. */
+const MIN_BAR_WIDTH = 3
+const MAX_BAR_WIDTH = 56
+/** Of a label below the horizontal axis. */
+const LABEL_WIDTH = 80
 
-/** Values over time. It is a picture of the table below it, which screen readers read in its place. */
+/** A bar for each value over time. Screen readers read the table below it, which has the same values. */
 export function BarChart({
   label,
   bars,
@@ -28,7 +29,7 @@ export function BarChart({
 }: {
   readonly label: string
   readonly bars: readonly Bar[]
-  /** Of values at the axis. */
+  /** Formats the values at the vertical axis. */
   readonly format: (value: number) => string
 }) {
   const frame = useRef<HTMLDivElement>(null)
@@ -43,10 +44,10 @@ export function BarChart({
   }, [])
   const top = niceTop(Math.max(...bars.map(({ value }) => value), 0))
   const ticks = [0, top / 2, top].map(value => ({ value, text: format(value) }))
-  const left = Math.max(NARROWEST_LEFT, 12 + DIGIT * Math.max(...ticks.map(({ text }) => text.length)))
+  const left = Math.max(MIN_LEFT_WIDTH, 12 + DIGIT_WIDTH * Math.max(...ticks.map(({ text }) => text.length)))
   const space = Math.max(0, width - left)
-  const shown = bars.slice(-Math.floor(space / NARROWEST))
-  const step = Math.min(WIDEST, space / Math.max(1, shown.length))
+  const shown = bars.slice(-Math.floor(space / MIN_BAR_WIDTH))
+  const step = Math.min(MAX_BAR_WIDTH, space / Math.max(1, shown.length))
   const gap = step > 6 ? Math.min(4, step * 0.2) : 0
   const yOf = (value: number) => TOP + (HEIGHT - TOP) * (1 - value / top)
   const every = Math.max(1, Math.ceil(shown.length / Math.max(1, Math.floor(space / 90))))
@@ -59,7 +60,7 @@ export function BarChart({
       </figcaption>
       <svg
         width={width}
-        height={HEIGHT + AXIS}
+        height={HEIGHT + AXIS_HEIGHT}
         role="img"
         aria-label={label}
         onPointerMove={({ nativeEvent }) => {
@@ -85,7 +86,7 @@ export function BarChart({
               y={value > 0 ? Math.min(yOf(value), HEIGHT - 1) : HEIGHT}
               height={value > 0 ? Math.max(1, HEIGHT - yOf(value)) : 0}
             />
-            {index % every === 0 && left + index * step + LABEL <= width && (
+            {index % every === 0 && left + index * step + LABEL_WIDTH <= width && (
               <text className="tick" x={left + index * step} y={HEIGHT + 16}>
                 {at}
               </text>
@@ -97,9 +98,9 @@ export function BarChart({
   )
 }
 
-/** The next of 1, 2, 5 times a power of ten. */
-function niceTop(most: number): number {
-  if (most <= 0) return 1
-  const power = 10 ** Math.floor(Math.log10(most))
-  return ([1, 2, 5, 10].find(factor => factor * power >= most) ?? 10) * power
+/** The end of the axis: the smallest of 1, 2 and 5 times a power of ten that is at least `max`. */
+function niceTop(max: number): number {
+  if (max <= 0) return 1
+  const power = 10 ** Math.floor(Math.log10(max))
+  return ([1, 2, 5, 10].find(factor => factor * power >= max) ?? 10) * power
 }

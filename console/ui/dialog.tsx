@@ -3,9 +3,9 @@ import { type ReactNode, useRef } from 'react'
 import { Icon } from './icons.tsx'
 
 const FIELDS = '.dialog-body :is(input, select, textarea):enabled'
-const WRONG = '.dialog-body [aria-invalid="true"]'
+const INVALID = '.dialog-body [aria-invalid="true"]'
 
-/** A dialog over the page. The focus returns to where it was. */
+/** A dialog over the page. When it closes, the focus returns to the element that had it. */
 export function Dialog({
   title,
   isOpen,
@@ -40,9 +40,9 @@ export function Dialog({
         <Base.Popup
           ref={popup}
           className={isWide ? 'dialog wide' : 'dialog'}
-          // A form begins with a field that is wrong, or its first one, not with the button that closes it.
+          // The focus begins at the first invalid field, or else at the first field; without this, at the close button.
           initialFocus={() =>
-            popup.current?.querySelector<HTMLElement>(WRONG) ??
+            popup.current?.querySelector<HTMLElement>(INVALID) ??
             popup.current?.querySelector<HTMLElement>(FIELDS) ??
             true
           }

@@ -4,7 +4,10 @@ import { Code } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 import { Loaded } from './page.tsx'
 
-/** A set as a file; without a set what no file declares yet, with the command that moves it into files. */
+/**
+ * The YAML of a set. Without `set`, the YAML of all resources that no file declares, and the command that makes the file
+ * their owner.
+ */
 export function ExportDialog({ set, onClose }: { readonly set?: string; readonly onClose: () => void }) {
   const { queries } = useConsole()
   const exported = useQuery(queries.exported(set))

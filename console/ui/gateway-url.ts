@@ -1,13 +1,13 @@
 import { useSession } from '../api/context.ts'
 
-/** The address of a gateway, for examples. */
+/** The origin of a gateway, for examples; a placeholder if it is unknown. */
 export function useGatewayUrl(): string {
   const { gateway_url: url } = useSession()
-  return url === undefined ? 'https://GATEWAY' : seenFromHere(url)
+  return url === undefined ? 'https://GATEWAY' : reachableOrigin(url)
 }
 
-/** A gateway that listens everywhere is reached by the name under which this page is. */
-export function seenFromHere(listening: string): string {
+/** The origin of a listen address, as this browser reaches it: `0.0.0.0` and `::` become the host name of this page. */
+export function reachableOrigin(listening: string): string {
   const url = new URL(listening)
   if (['0.0.0.0', '[::]'].includes(url.hostname)) url.hostname = location.hostname
   return url.origin

@@ -23,7 +23,7 @@ export function pricesOf(listed: Listed): readonly Price[] {
 }
 
 /** The price that applies now. */
-export function presentPrice(listed: Listed, nowMs: number): Price | undefined {
+export function currentPrice(listed: Listed, nowMs: number): Price | undefined {
   return pricesOf(listed).findLast(({ from }) => from === undefined || Date.parse(from) <= nowMs)
 }
 

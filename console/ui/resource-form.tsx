@@ -6,7 +6,7 @@ import { ChoiceField, Field, type Option, TextField } from './fields.tsx'
 import { pairsIn } from './pairs.ts'
 
 /** One field of a resource, by its path in the configuration. */
-export interface FieldOfForm {
+export interface FormField {
   /** Such as `limits.rpm`. */
   readonly path: string
   readonly label: string
@@ -51,7 +51,7 @@ export function ResourceForm({
 }: {
   readonly kind: Exclude<Kind, 'binding'>
   readonly title: string
-  readonly fields: readonly FieldOfForm[]
+  readonly fields: readonly FormField[]
   readonly variants?: Variants
   /** Absent: a new one. */
   readonly resource?: Fields & { readonly name: string; readonly updated_revision: number }
@@ -179,7 +179,7 @@ function Control({
   value,
   onChange,
 }: {
-  readonly field: FieldOfForm
+  readonly field: FormField
   readonly error: string | undefined
   readonly value: string
   readonly onChange: (value: string) => void
@@ -252,11 +252,11 @@ function Control({
   )
 }
 
-function valuesOf(fields: readonly FieldOfForm[], resource: Fields): Values {
+function valuesOf(fields: readonly FormField[], resource: Fields): Values {
   return Object.fromEntries(fields.map(({ path, type }) => [path, textOf(at(resource, path), type)]))
 }
 
-function textOf(value: unknown, type: FieldOfForm['type']): string {
+function textOf(value: unknown, type: FormField['type']): string {
   if (value === undefined || value === null || type === 'secret') return ''
   if (Array.isArray(value)) return value.join(', ')
   if (type === 'pairs')
@@ -268,7 +268,7 @@ function textOf(value: unknown, type: FieldOfForm['type']): string {
 }
 
 /** A JSON merge patch of the fields that differ; of a new resource, all that are filled in. */
-function patchFrom(fields: readonly FieldOfForm[], before: Values, after: Values, resource: Fields): Fields {
+function patchFrom(fields: readonly FormField[], before: Values, after: Values, resource: Fields): Fields {
   const patch: Record<string, unknown> = {}
   for (const { path, type } of fields) {
     const text = after[path] ?? ''
@@ -296,7 +296,7 @@ function put(target: Record<string, unknown>, path: readonly string[], value: un
   put(member, rest, value)
 }
 
-function valueOf(text: string, type: FieldOfForm['type'], old: unknown): unknown {
+function valueOf(text: string, type: FormField['type'], old: unknown): unknown {
   if (type === 'number') return Number(text)
   // The size of bursts and the mode stay.
   if (type === 'limit') return isObject(old) ? { ...old, [limitIn(old)]: Number(text) } : Number(text)

@@ -4,7 +4,7 @@ import type { Fields, Kind } from '../api/changes.ts'
 import { Owner } from './badges.tsx'
 import { ChangeButton } from './change-dialog.tsx'
 import { type Crumb, PageHead } from './page.tsx'
-import { type FieldOfForm, ResourceForm, type Variants } from './resource-form.tsx'
+import { type FormField, ResourceForm, type Variants } from './resource-form.tsx'
 
 /** What the pages of all resources have in common. */
 interface Owned extends Fields {
@@ -36,7 +36,7 @@ export function ResourceHead({
   readonly canDelete?: boolean
   /** Further ones, before these. */
   readonly actions?: ReactNode
-  readonly fields: readonly FieldOfForm[]
+  readonly fields: readonly FormField[]
   readonly variants?: Variants
 }) {
   const { name, owner, updated_revision: version, display_name: display } = resource

@@ -96,10 +96,10 @@ function SideLink({
 /** The revision in service; or that the page is not live. */
 function LiveState({ connection }: { readonly connection: Connection }) {
   const { queries } = useConsole()
-  const { data: pulse } = useQuery({ ...queries.pulse(), enabled: false })
+  const { data: live } = useQuery({ ...queries.liveStats(), enabled: false })
   if (connection === 'lost') return <State state="Reconnecting…" tone="warn" />
-  if (!pulse) return null
-  const { gateways, store_revision: revision } = pulse
+  if (!live) return null
+  const { gateways, store_revision: revision } = live
   const serving = gateways.filter(({ state }) => state !== 'silent')
   const isBehind = serving.some(({ behind }) => behind)
   if (serving.length === 0) return <State state="no gateway serves" tone="bad" />

@@ -4,10 +4,10 @@ const NAME = 'gw-theme'
 const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
-/** The theme that this browser keeps; `system` follows the operating system. */
-export function keptTheme(): Theme {
-  const kept = localStorage.getItem(NAME)
-  return THEMES.find(theme => theme === kept) ?? 'system'
+/** The theme in the storage of this browser; `system` follows the operating system. */
+export function storedTheme(): Theme {
+  const stored = localStorage.getItem(NAME)
+  return THEMES.find(theme => theme === stored) ?? 'system'
 }
 
 export function showTheme(theme: Theme): void {
@@ -15,7 +15,7 @@ export function showTheme(theme: Theme): void {
 }
 
 export function useTheme(): readonly [Theme, (theme: Theme) => void] {
-  const [theme, setTheme] = useState(keptTheme)
+  const [theme, setTheme] = useState(storedTheme)
   return [
     theme,
     chosen => {
