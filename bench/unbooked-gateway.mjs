@@ -52,7 +52,7 @@ await startGateway(
   { host: '127.0.0.1', port: Number(port) },
   {
     current: () => holder.current(),
-    relay: upstreams.relay,
+    exchangePorts: upstreams.exchangePorts,
     routing: upstreams.routing,
     drains: new Drains(),
     inFlightRequests: new InFlightRequests(),

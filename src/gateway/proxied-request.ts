@@ -9,7 +9,7 @@ import type { PublicationEntry } from '../snapshot/types.ts'
 import { filterFor } from '../upstream/answer/choose.ts'
 import type { AnswerFilter } from '../upstream/answer/filter.ts'
 import { UpstreamFailure } from '../upstream/classify.ts'
-import { Exchange, type RelayPorts } from '../upstream/exchange.ts'
+import { Exchange, type ExchangePorts } from '../upstream/exchange.ts'
 import type { Route } from '../upstream/routing/route.ts'
 import type { Answered, AnswerHandler, BodySink, Head } from '../upstream/types.ts'
 import { type Bill, type BillPorts, type RequestFacts, reserve } from './bill.ts'
@@ -30,7 +30,7 @@ import type { RequestContext } from './request-context.ts'
 import { answerHeaders, editsFor, type OutputCapEdit, upstreamRequest } from './rewrite.ts'
 
 export interface ProxyPorts extends BillPorts {
-  readonly relay: RelayPorts
+  readonly exchangePorts: ExchangePorts
   readonly drains: Drains
   readonly inFlightRequests: InFlightRequests
 }
@@ -177,7 +177,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#attempt = this.#context.trace?.attempt(target.endpoint.name, target.endpoint.origin)
     const headers = this.#attempt?.headers(rawHeaders) ?? rawHeaders
     const request = upstreamRequest(headers, call, edits, target, this.#path, query, this.#context)
-    this.#exchange = new Exchange(request, this.#ports.relay, this.#startedMs, this)
+    this.#exchange = new Exchange(request, this.#ports.exchangePorts, this.#startedMs, this)
   }
 
   get #sending() {

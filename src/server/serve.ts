@@ -75,7 +75,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       random,
       store,
       version: options.version ?? '',
-      onDrain: node => upstreams.relay.pools.retireNode(node),
+      onDrain: node => upstreams.exchangePorts.pools.retireNode(node),
       onGone: node => upstreams.forgetNode(node),
     })
   const upstreams = new Upstreams({
@@ -193,7 +193,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       ledgerRuntime &&
       measured && {
         current,
-        relay: upstreams.relay,
+        exchangePorts: upstreams.exchangePorts,
         routing: upstreams.routing,
         drains: new Drains(),
         inFlightRequests,

@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts'
 import type { Random } from '../base/random.ts'
 import type { Snapshot } from '../snapshot/types.ts'
 import { Deadlines } from '../upstream/deadlines.ts'
-import type { RelayPorts } from '../upstream/exchange.ts'
+import type { ExchangePorts } from '../upstream/exchange.ts'
 import { NO_NODES, type NodeDirectory, NodeTargets } from '../upstream/nodes.ts'
 import { Pools } from '../upstream/pools.ts'
 import type { Probe } from '../upstream/probe.ts'
@@ -22,7 +22,7 @@ export interface UpstreamsPorts {
 
 /** The state and connections of a process for its upstreams, kept across snapshots. */
 export class Upstreams {
-  readonly relay: RelayPorts
+  readonly exchangePorts: ExchangePorts
   readonly routing: RoutePorts
   readonly health: HealthRegistry
   readonly #healthChecker: HealthChecker
@@ -30,7 +30,7 @@ export class Upstreams {
   constructor({ clock, random, log, probe, nodes = NO_NODES }: UpstreamsPorts) {
     this.health = new HealthRegistry(clock)
     this.#healthChecker = new HealthChecker({ health: this.health, probe, clock, random, log })
-    this.relay = { pools: new Pools(clock, nodes), deadlines: new Deadlines(clock), clock }
+    this.exchangePorts = { pools: new Pools(clock, nodes), deadlines: new Deadlines(clock), clock }
     this.routing = {
       health: this.health,
       budget: new RetryBudget(clock),
@@ -41,14 +41,14 @@ export class Upstreams {
   }
 
   adopt(snapshot: Snapshot): void {
-    this.relay.pools.retain(snapshot.endpoints.values())
+    this.exchangePorts.pools.retain(snapshot.endpoints.values())
     this.#healthChecker.forget(this.health.adopt(snapshot))
   }
 
   /** A node is gone. */
   forgetNode(node: string): void {
     this.#healthChecker.forget(this.health.forgetNode(node))
-    this.relay.pools.retireNode(node)
+    this.exchangePorts.pools.retireNode(node)
   }
 
   /** The models without a usable endpoint, each as `code: sentence`. */
@@ -59,7 +59,7 @@ export class Upstreams {
   /** Ends every probe and closes every connection. */
   close(): void {
     this.#healthChecker.stop()
-    this.relay.deadlines.stop()
-    this.relay.pools.destroy()
+    this.exchangePorts.deadlines.stop()
+    this.exchangePorts.pools.destroy()
   }
 }

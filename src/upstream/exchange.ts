@@ -25,7 +25,7 @@ interface Undecided {
 /** Error codes of the system for a connection that the other side closed, perhaps while a request was being sent. */
 const CLOSED_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED'])
 
-export interface RelayPorts {
+export interface ExchangePorts {
   readonly pools: Pools
   readonly deadlines: Deadlines
   readonly clock: Clock
@@ -49,7 +49,7 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   readonly #upstream: Upstream
   /** Released at the answer, which may take hours: there are no retries from then on. */
   #request: UpstreamRequest | undefined
-  readonly #ports: RelayPorts
+  readonly #ports: ExchangePorts
   readonly #pool: ClientPool
   #totalDueMs: number
   readonly #idleMs: number
@@ -76,7 +76,7 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   #ended = false
 
   /** @param startedMs Monotonic time of the first dispatch of the client's request, where the `total` deadline starts. */
-  constructor(request: UpstreamRequest, ports: RelayPorts, startedMs: number, handler: AnswerHandler) {
+  constructor(request: UpstreamRequest, ports: ExchangePorts, startedMs: number, handler: AnswerHandler) {
     const { upstream } = request
     this.#upstream = upstream
     this.#request = request

@@ -1,7 +1,7 @@
 import type { TlsMaterial } from '../base/tls-material.ts'
 
 /**
- * The address and timeouts of an endpoint. The relay knows neither keys nor money: to it an endpoint is an origin, a path
+ * The address and timeouts of an endpoint. This module knows neither keys nor money: to it an endpoint is an origin, a path
  * and headers.
  */
 export interface Upstream {

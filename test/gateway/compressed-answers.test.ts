@@ -149,7 +149,7 @@ it('a client that leaves a compressed stream unread leaves nothing behind', asyn
   const { length: endsBefore } = gateway.ledger.ends
   answer.destroy()
   await expect.poll(() => gateway.ledger.ends.length).toBe(endsBefore + 1)
-  expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+  expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   expect(gateway.ledger.openHolds).toEqual([])
 })
 
@@ -167,5 +167,5 @@ it('a client that leaves a compressed stream is hung up for upstream', async () 
   await asked
   leaving.abort()
   await arrived.gone
-  expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+  expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
 })

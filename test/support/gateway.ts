@@ -136,7 +136,7 @@ export async function testGateway(
     { host: '127.0.0.1', port: 0 },
     {
       current: () => holder.current(),
-      relay: upstreams.relay,
+      exchangePorts: upstreams.exchangePorts,
       routing: upstreams.routing,
       drains: new Drains(),
       inFlightRequests: new InFlightRequests(),

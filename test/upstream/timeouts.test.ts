@@ -62,7 +62,7 @@ describe('first_byte', () => {
       })
       await request.gone
     }
-    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+    expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   })
 
   it('is over once the head has come', async () => {
@@ -72,7 +72,7 @@ describe('first_byte', () => {
     clock.advance(60_000)
     door.open()
     expect(await answer.text()).toBe('data: [DONE]\n\n')
-    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+    expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   })
 })
 
@@ -96,7 +96,7 @@ describe('total', () => {
       error_code: 'upstream_timeout',
     })
     await (await upstream.nextRequest()).gone
-    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+    expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   })
 
   it('ends an answer in JSON that is held with a 504', async () => {
@@ -113,7 +113,7 @@ describe('total', () => {
   it('leaves no timer behind an answer', async () => {
     const { gateway } = await frozen('total: 5s', json('{}'))
     expect((await post(gateway, CHAT, { model: 'both' })).status).toBe(200)
-    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+    expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   })
 })
 
@@ -132,7 +132,7 @@ describe('the body of a 429, which says whether the account is empty', () => {
     } while (typeof answer === 'string')
     expect(answer.status).toBe(429)
     expect(clock.monotonicMs() - sinceMs).toBeGreaterThanOrEqual(5_000)
-    expect(gateway.upstreams.relay.deadlines.size).toBe(0)
+    expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
   })
 })
 
