@@ -38,7 +38,7 @@ export interface StatePorts {
   readonly clock: Clock
   readonly settings: () => HealthSettings
   /** The endpoint has become unhealthy or healthy; or it is still unhealthy, and a half-open request has ended. */
-  readonly onTurn: (state: EndpointState) => void
+  readonly onChange: (state: EndpointState) => void
 }
 
 /** A success of another source within this time shows that the failing source's prompts are the cause. */
@@ -66,9 +66,9 @@ export class EndpointState {
   #state: EndpointHealth['state'] = 'unknown'
   #sinceMs: number
   #reason: string | undefined
-  readonly #failures = new FailureRow()
-  /** Failures since the last answer, also an error answer. */
-  readonly #silences = new FailureRow()
+  readonly #failures = new FailureStreak()
+  /** Failures since the last answer, where an error counts as an answer. */
+  readonly #silences = new FailureStreak()
   readonly #successes = new RecentSuccesses()
   #isOut = false
   #isReached = false
@@ -86,7 +86,7 @@ export class EndpointState {
     this.#sinceMs = ports.clock.nowMs()
   }
 
-  /** It became unhealthy after a request was sent: a successful connection proves nothing. */
+  /** The last failed request was sent: neither a connection nor a list of models proves that the endpoint works again. */
   get isReached(): boolean {
     return this.#isReached
   }
@@ -132,7 +132,7 @@ export class EndpointState {
     if (!this.#isHalfOpen || this.#state !== 'unhealthy') return
     // The half-open request was inconclusive, for example because its client disconnected: another one has to try.
     this.#isHalfOpen = false
-    this.#ports.onTurn(this)
+    this.#ports.onChange(this)
   }
 
   /** The endpoint answered a request of `source`, or a probe. */
@@ -142,7 +142,7 @@ export class EndpointState {
     this.#successes.add(source, this.#ports.clock.monotonicMs())
     this.#isHalfOpen = false
     this.#isOut = false
-    if (this.#state !== 'healthy') this.#turn('healthy', undefined)
+    if (this.#state !== 'healthy') this.#setState('healthy', undefined)
   }
 
   /** Starts the cooldown that the endpoint asked for, if any. */
@@ -166,14 +166,14 @@ export class EndpointState {
     const wasHalfOpen = this.#isHalfOpen
     this.#isHalfOpen = false
     if (this.#state === 'unhealthy') {
-      if (wasHalfOpen) this.#ports.onTurn(this)
-    } else if (this.#isFailing(source)) this.#turn('unhealthy', failure.reason)
+      if (wasHalfOpen) this.#ports.onChange(this)
+    } else if (this.#isFailing(source)) this.#setState('unhealthy', failure.reason)
   }
 
   /**
    * A probe failed.
    *
-   * @param hasAnswered The probe got an error answer.
+   * @param hasAnswered The probe got an error answer: the endpoint may serve as a last resort.
    */
   stillUnhealthy(reason: string, hasAnswered: boolean): void {
     if (this.#state !== 'unhealthy') return
@@ -211,7 +211,7 @@ export class EndpointState {
   }
 
   /** Whether the endpoint caused the failures: at least `unhealthyAfter`, and not of a single client. */
-  #isProof(failures: FailureRow): boolean {
+  #isProof(failures: FailureStreak): boolean {
     const { unhealthyAfter } = this.#ports.settings()
     return failures.count >= unhealthyAfter && (failures.isSpread || unhealthyAfter === 1)
   }
@@ -222,12 +222,12 @@ export class EndpointState {
     return this.#ports.clock.monotonicMs() - this.#successes.lastOfOthers(source) > SERVES_OTHERS_MS
   }
 
-  #turn(state: 'healthy' | 'unhealthy', reason: string | undefined): void {
+  #setState(state: 'healthy' | 'unhealthy', reason: string | undefined): void {
     this.#state = state
     this.#reason = reason
     this.#sinceMs = this.#ports.clock.nowMs()
     this.#halfOpenFromMs = Number.POSITIVE_INFINITY
-    this.#ports.onTurn(this)
+    this.#ports.onChange(this)
   }
 }
 
@@ -235,7 +235,7 @@ export class EndpointState {
  * Counts failures since the last success, and whether they have several sources. A client that repeats one prompt is one
  * source: the prompt may be the cause.
  */
-export class FailureRow {
+export class FailureStreak {
   #count = 0
   #source: string | undefined
   #isSpread = false

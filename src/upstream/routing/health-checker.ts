@@ -37,7 +37,7 @@ export class HealthChecker {
 
   constructor(ports: HealthCheckerPorts) {
     this.#ports = ports
-    ports.health.onTurn = state => this.#turned(state)
+    ports.health.onChange = state => this.#changed(state)
   }
 
   /** Stops probing these removed endpoints. */
@@ -51,7 +51,7 @@ export class HealthChecker {
     this.forget([...this.#recovering.keys()])
   }
 
-  #turned(state: EndpointState): void {
+  #changed(state: EndpointState): void {
     const { health, log } = this.#ports
     const known = this.#recovering.get(state)
     const { name } = state.endpoint

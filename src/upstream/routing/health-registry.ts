@@ -31,7 +31,7 @@ export class HealthRegistry {
   readonly #states = new Map<string, EndpointState>()
   #settings = DEFAULTS
   /** Called when an endpoint has become unhealthy or healthy. */
-  onTurn: (state: EndpointState) => void = () => undefined
+  onChange: (state: EndpointState) => void = () => undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -50,8 +50,8 @@ export class HealthRegistry {
       clock: this.#clock,
       settings: () => this.#settings,
       // A discarded state, of a request that began earlier, is not probed.
-      onTurn: turned => {
-        if (this.#states.get(key) === turned) this.onTurn(turned)
+      onChange: changed => {
+        if (this.#states.get(key) === changed) this.onChange(changed)
       },
     })
     this.#states.set(key, state)
