@@ -10,7 +10,7 @@ export interface StoreFile {
   readonly fileBytes: number
   /** Size of the write-ahead log. */
   readonly walBytes: number
-  /** Users other than its owner may read it. */
+  /** Users other than its owner and group have access to it. */
   readonly isOpenToOthers: boolean
   /** Problems found by `PRAGMA quick_check`; undefined if it was not run. */
   readonly damage: readonly string[] | undefined
@@ -18,8 +18,8 @@ export interface StoreFile {
 
 const OTHERS = 0o007
 /** The check takes a microsecond per page: a larger file takes too long. */
-const CHECKED_BYTES = 4 * 1_073_741_824
-const DAMAGES = 5
+const MAX_CHECKED_BYTES = 4 * 1_073_741_824
+const MAX_DAMAGES = 5
 
 /**
  * Inspects a database without writing to it. Undefined if there is none.
@@ -35,7 +35,7 @@ export async function inspectStore(url: string, folder: string): Promise<StoreFi
     fileBytes: file.size,
     walBytes: wal?.size ?? 0,
     isOpenToOthers: platform() !== 'win32' && (file.mode & OTHERS) !== 0,
-    damage: file.size <= CHECKED_BYTES ? damageOf(path) : undefined,
+    damage: file.size <= MAX_CHECKED_BYTES ? damageOf(path) : undefined,
   }
 }
 
@@ -47,7 +47,9 @@ function damageOf(path: string): readonly string[] {
   try {
     const database = new Database(path, { readonly: true, fileMustExist: true, timeout: 2_000 })
     try {
-      const rows = database.pragma(`quick_check(${DAMAGES})`) as readonly { readonly quick_check: string }[]
+      const rows = database.pragma(`quick_check(${MAX_DAMAGES})`) as readonly {
+        readonly quick_check: string
+      }[]
       return rows.map(row => row.quick_check).filter(text => text !== 'ok')
     } finally {
       database.close()

@@ -81,8 +81,9 @@ export const TUNNEL_UPGRADE = 'gw-tunnel'
 export const JOIN_PATH = '/node/v1/join'
 /** Where a node ends its own credential. */
 export const LEAVE_PATH = '/node/v1/leave'
-/** Headers of the upgrade: the version of the protocol, and a number that a process of the node has drawn. */
+/** Header of the upgrade: {@link TUNNEL_VERSION}. */
 export const VERSION_HEADER = 'gw-tunnel-version'
+/** Header of the upgrade: 64 random bits in hexadecimal digits, which identify the process of the node. */
 export const INSTANCE_HEADER = 'gw-node-instance'
 
 /** An engine as its node offers it. */

@@ -45,7 +45,7 @@ export interface StreamOwner {
   /** The stream has something to send, and credit for it. */
   requestTurn(stream: TunnelStream): void
   sendCredit(stream: TunnelStream, bytes: number): void
-  /** So many more bytes wait for the reader of a stream; negative: fewer. */
+  /** The number of bytes that wait for the reader of a stream has changed. @param bytes Negative: fewer. */
   queued(bytes: number): void
   /** The stream is over. @param reason Absent: both halves are complete. */
   ended(stream: TunnelStream, reason: ResetReason | undefined): void
@@ -57,7 +57,10 @@ export interface StreamOptions {
   /** Bytes that may be sent before the first CREDIT. */
   readonly sendWindow: number
   readonly receiveWindow: number
-  /** As of `net.Socket`: bytes pass the readable half by. They are not copied into its buffer: the callback gets where they are. */
+  /**
+   * As in `net.Socket`: the callback receives all bytes, and `read()` none. Unlike there, the bytes are not copied into
+   * `buffer`: the callback gets the buffer that has them, valid during the call.
+   */
   readonly onread?: OnReadOpts | undefined
 }
 
@@ -80,7 +83,7 @@ export class TunnelStream extends Duplex {
   readonly #queue = new ByteQueue()
   /** The reader takes bytes now. */
   #isWanted = false
-  /** The reader runs: it may ask for more meanwhile. */
+  /** The reader is being called: it may call back to ask for more. */
   #isPassing = false
   /** Bytes that the other side may still send. */
   #receivable: number
@@ -105,7 +108,7 @@ export class TunnelStream extends Duplex {
     this.#receivable = receiveWindow
     this.#window = receiveWindow
     this.#onread = onread
-    // Its user sees `close` too, and may have left already.
+    // Without a listener an error would end the process; users of the stream also see `close`.
     this.on('error', () => undefined)
   }
 
@@ -137,7 +140,7 @@ export class TunnelStream extends Duplex {
     this.#isReceiveEnded = true
     if (this.#queue.length > 0) return
     this.push(null)
-    // As in `net.Socket`: nothing else reads a stream whose bytes pass it by, and so finds its end.
+    // As in `net.Socket`: with `onread` nothing else reads the stream, and only a read emits `end`.
     if (this.#onread) this.read(0)
   }
 
@@ -204,7 +207,7 @@ export class TunnelStream extends Duplex {
   }
 
   override read(size?: number): Buffer | null {
-    // As in `net.Socket`: bytes that pass the readable half by leave it waiting for the first ones.
+    // As in `net.Socket`: with `onread` no byte arrives in the readable half, so it would never ask for more.
     if (this.#onread && !this.#isWanted) this.#want()
     return super.read(size) as Buffer | null
   }

@@ -17,7 +17,7 @@ const KEY_WINDOW = `
   select cast(sum(amount_units) as text) as units, cast(sum(amount_nano) as text) as nano
   from usage_quarters where key_name = ? and quarter >= ?`
 
-/** The gateways of a store, and the grantor of their shares, as one lane uses them. */
+/** Queries of one lane about the gateways of a store and their shares. */
 export class SqliteInstances {
   readonly #raw: Database.Database
   readonly #lane: number
@@ -67,12 +67,12 @@ export class SqliteInstances {
     return { instance, isWhole }
   }
 
-  /** Who asks has the lease of the lane: earlier instances in it have ended, and so have their holds. */
+  /** Removes earlier instances of this lane. The caller has its lease, so they have ended, and so have their holds. */
   #leaveLane(): void {
     for (const { id, lane } of this.#instances())
       if (lane === this.#lane) {
         this.#grantor.leave(id, this.#clock.nowMs())
-        // A gateway that was killed reports no more.
+        // A killed gateway did not delete its own row.
         for (const statement of DELETE_GATEWAY) this.#raw.prepare(statement).run(id)
       }
   }
@@ -87,7 +87,7 @@ export class SqliteInstances {
   }
 }
 
-/** What all gateways use of the limits of these owners, such as `key crm`. Changes nothing. */
+/** The use of the limits of these owners, such as `key crm`, over all gateways. Read-only. */
 export function sharedLimits(
   raw: Database.Database,
   owners: readonly string[],
@@ -107,7 +107,7 @@ export function sharedLimits(
   )
 }
 
-/** The sums of the ledger behind limits that are spent. */
+/** Reads the spent amount of limits of kind `sum`: tokens, or nano-units of the currency. */
 function spentIn(raw: Database.Database): (name: ScopeName, sinceMs: number) => bigint {
   const total = raw.prepare(KEY_TOTAL)
   const window = raw.prepare(KEY_WINDOW)

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { ApiError } from '../../base/catalogue/api.ts'
 import type { Tables } from '../tables.ts'
-import { isStillValid } from './tokens.ts'
+import { userKeepsRights } from './tokens.ts'
 import type { Authority } from './types.ts'
 
 /**
@@ -48,6 +48,6 @@ function tokenUser(
     .select('tokens.tenant')
     .where('tokens.digest', '=', digest)
     .where('tokens.role', '=', role)
-    .where(isStillValid())
+    .where(userKeepsRights())
     .executeTakeFirst()
 }

@@ -62,7 +62,7 @@ export async function selectUsedToken(db: Db, digest: string, nowMs: number): Pr
   const row = await tokens(db)
     .where('tokens.digest', '=', digest)
     .where('tokens.expires_at_ms', '>', nowMs)
-    .where(isStillValid())
+    .where(userKeepsRights())
     .executeTakeFirst()
   const owner = row && (await users(db).where('name', '=', row.user).executeTakeFirst())
   if (!row || !owner) return undefined
@@ -73,8 +73,8 @@ export async function selectUsedToken(db: Db, digest: string, nowMs: number): Pr
   }
 }
 
-/** The condition that the user of a token still has the rights of the token. */
-export function isStillValid() {
+/** A condition of SQL: the user is enabled, and is an administrator or still has the role and tenant of the token. */
+export function userKeepsRights() {
   return sql<boolean>`users.enabled = 1 and (users.role = 'admin' or (users.role = tokens.role and users.tenant = tokens.tenant))`
 }
 
