@@ -11,7 +11,7 @@ import { connectTo, type EngineAddress, followEngine, type KnownEngine, loadOf }
 
 const LEAST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
-/** A connection that lasted so long was no failure. */
+/** A connection that lasted this long resets the pause between attempts. */
 const STABLE_MS = 60_000
 const CHECK_ENGINES_MS = 5_000
 const CHECK_LOAD_MS = 2_000
@@ -109,7 +109,7 @@ export async function runAgent(options: AgentOptions): Promise<void> {
 
 const FINAL = new Set([401, 403, 426])
 
-/** What no further attempt would change. An answer that is no gateway's may come from a proxy in between. */
+/** Whether a further attempt cannot succeed. An answer that is not of a gateway may come from a proxy in between. */
 function isFinal(error: unknown): boolean {
   return error instanceof GatewayRejection && error.isOfGateway && FINAL.has(error.status)
 }

@@ -11,7 +11,7 @@ const RANDOM_LENGTH = 40
 const CHECKSUM_LENGTH = 6
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const MINTED = /^gw_[0-9A-Za-z]{38,}$/
-/** The largest multiple of 62 in a byte: larger bytes would favour the first letters, so they are dropped. */
+/** The largest multiple of 62 below 256: bytes from here on are dropped, because they would favour the first letters. */
 const UNBIASED = 248
 
 /** A new secret. It is shown once; only its {@link keyDigest} is stored. */

@@ -54,8 +54,8 @@ export interface LedgerPort {
   /** Keeps a sample of calls that were rejected before they were dispatched, in a log of its own. */
   logRejected(call: RejectedCall): void
   /**
-   * Who may name each of these ids, in their order; undefined for an id that is unknown or expired. Sees each settlement
-   * that was queued before.
+   * The stored responses with these ids, in their order; undefined for an id that is unknown or expired. Sees each
+   * settlement that was queued before.
    */
   stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
 }

@@ -134,7 +134,7 @@ export interface StoredIds {
   readonly expiresAtMs: number
 }
 
-/** Who may name the id of a stored response, and where it is: accounts, as in {@link Claim}. */
+/** The owner of a stored response, and the endpoint that keeps it: names of accounts, as in {@link Claim}. */
 export interface StoredResponse {
   readonly id: string
   readonly key: string
@@ -142,7 +142,7 @@ export interface StoredResponse {
   readonly tenant?: string | undefined
   readonly publication: string
   readonly endpoint: string
-  /** What it adds at most to the input of a call. */
+  /** Upper bound of the tokens that it adds to the input of a call. */
   readonly tokens: number
   readonly expiresAtMs: number
 }

@@ -15,7 +15,7 @@ export interface ServeOptions {
   /** Absent: no gateway in this process. */
   readonly gateway?: ListenAddress
   readonly control?: ListenAddress
-  /** Where nodes dial in; absent: nowhere. Needs the gateway. */
+  /** The address for nodes; absent: no nodes. Needs `gateway`. */
   readonly nodes?: ListenAddress & { readonly tls?: NodeTls }
   /** The URL of the control plane for browsers if a proxy in front terminates TLS. */
   readonly controlUrl?: URL
@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly version?: string
   /** Maximum client connections of the gateway; by default the number that the open-file limit allows. */
   readonly maxConnections?: number
-  /** Where uploads wait that are too long for memory; by default the folder for temporary files, and 1 GiB in all. */
+  /** The folder of uploads that are too long for memory, and their limit in all; default: the temporary folder, and 1 GiB. */
   readonly uploads?: { readonly folder?: string; readonly capacityBytes?: number }
   /** This process is one of the workers of a supervisor: it shares its address and all limits with the others. */
   readonly worker?: {
@@ -37,7 +37,7 @@ export interface ServeOptions {
     /** The files that the supervisor applies. */
     readonly follows?: ServeOptions['files']
   }
-  /** Absent: `/metrics` is off, and live statistics of other processes see less. */
+  /** Absent: `/metrics` is off, and live statistics of other processes lack rejections and exact latencies. */
   readonly metrics?: {
     /** The token for `/metrics`; never logged. Empty or blank: `/metrics` is off. */
     readonly token: string
@@ -75,7 +75,7 @@ export interface Failure {
 /** A serving process. */
 export interface Serving {
   readonly gatewayUrl?: string
-  /** Where this worker alone answers. */
+  /** The address at which only this worker answers. */
   readonly peer?: Peer
   readonly controlUrl?: string
   readonly nodesUrl?: string

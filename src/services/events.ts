@@ -18,13 +18,13 @@ export interface EventPorts {
   readonly ending: AbortSignal
 }
 
-/** How late a change is seen. All readers look at the same moments, so that one look serves all of them. */
+/** Interval of the checks for changes. All readers check at the same times, so that one query serves all of them. */
 const CHECK_MS = 1_000
-/** A timer may end a moment before its time. */
+/** A timer may fire this much too early. */
 const EARLY_MS = 10
 /** Live statistics and new calls in every second check. */
 const STATS_EVERY = 2
-/** A session ends by an operation, which leaves a line in the audit, or with time, which is looked at in such checks. */
+/** The end of a session by an operation is seen in the audit; its expiry is checked in every tenth check. */
 const SESSION_EVERY = 10
 /** More changes at once are one event without them. */
 const MAX_CHANGES = 50
@@ -44,18 +44,18 @@ interface NewestCalls {
   readonly rejected: number
 }
 
-/** How long readers share a look at the store: many open consoles ask as seldom as a few. */
+/** Readers share the result of a query of the store for this time: many open consoles cost hardly more than one. */
 const SHARED_MS = 500
 
 interface Look {
   readonly position: Position
-  /** What follows from the position, by its question. A question about a tenant names it. */
+  /** Results derived from the position, by the name of the query; the name of a query about a tenant contains the tenant. */
   readonly answers: Map<string, Promise<unknown>>
 }
 
 /**
- * What any number of readers of events have in common: they share a look at the store, what follows from it, and each
- * event as one object, which is made into text once. A tenant shares with readers of the same tenant alone.
+ * The work that all readers of events share: queries of the store, results derived from them, and events as objects, each
+ * of which is serialised once. Users of a tenant share only with users of the same tenant.
  */
 export class SharedEvents {
   readonly #store: Store
@@ -180,7 +180,7 @@ export async function* watchEvents(
   }
 }
 
-/** Waits until the next check, of which all readers have the same. */
+/** Waits until the next check. @returns its number, the same for all readers. */
 async function nextCheck(clock: Context['clock'], ending: AbortSignal): Promise<number> {
   const nowMs = clock.monotonicMs()
   const next = Math.floor((nowMs + EARLY_MS) / CHECK_MS) + 1
@@ -188,7 +188,7 @@ async function nextCheck(clock: Context['clock'], ending: AbortSignal): Promise<
   return next
 }
 
-/** Of a tenant and its keys. */
+/** A digest of a tenant and its keys: it changes if any of them does. */
 async function digestOfOwn(store: Store, tenant: string): Promise<string> {
   const { resources, secrets, holds } = await store.find({ kind: 'key', where: { tenant } })
   const { resources: itself } = await store.find({ kind: 'tenant', name: tenant })

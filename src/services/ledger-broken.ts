@@ -5,7 +5,7 @@ import type { Finding } from '../store/ledger/types.ts'
 /** The counts of a verification without findings. */
 export interface LedgerChecked {
   readonly entries: number
-  /** In archives of which the recorded sums count. */
+  /** Entries in archives that were counted by their recorded sums, without reading the files. */
   readonly archived: number
   readonly openHolds: number
   /** Tenants with a balance or a hold. */

@@ -56,13 +56,13 @@ export interface NodeListener {
 const HEAD_MS = 10_000
 const MAX_HEADER_BYTES = 16_384
 const MAX_BODY_BYTES = 4_096
-/** Of nodes, and of all others that connect. */
+/** Of nodes and all other clients together. */
 const MAX_CONNECTIONS = 8_192
-/** Connections of one network that are no node's yet. */
+/** Connections of one network that have not authenticated yet. */
 const MAX_PENDING = 256
 /** Failed attempts of one network: at once, and each second after. */
 const ATTEMPTS = { saved: 50, perSecond: 2 }
-/** Whose attempts are counted. */
+/** Networks whose failed attempts are remembered. */
 const MAX_NETWORKS = 10_000
 /** Audit lines of rejected attempts: a flood must not fill the store. */
 const AUDITED = { saved: 20, perSecond: 0.1 }

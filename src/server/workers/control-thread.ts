@@ -71,7 +71,7 @@ function serveControl(port: MessagePort): void {
   }
 }
 
-/** The same question, of which concurrent requests share one message to the gateway's event loop. */
+/** Concurrent calls share the answer of the first one, so that the gateway's event loop gets one message. */
 function shared<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined
   return () => {

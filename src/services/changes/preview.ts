@@ -32,8 +32,8 @@ export interface PreviewPorts {
 }
 
 /**
- * What a change of one resource would do, of any owner. For a resource of configuration files also the diff that
- * makes the change there.
+ * The plan of a change to one resource of any owner. For a resource of configuration files also the diff of the file that
+ * makes the change.
  * @throws {ConflictError} still_referenced
  */
 export async function previewChange(

@@ -55,6 +55,7 @@ const REASONS: readonly (readonly [path: RegExp, why: string])[] = [
   [/spend_logs|retention/, '`settings.log.retention` limits the age of call logs'],
 ]
 
+/** @param path without positions, such as `model_list.litellm_params.rpm`. @returns the reason for the report. */
 export function reasonFor(path: string): string {
   return REASONS.find(([pattern]) => pattern.test(path))?.[1] ?? 'gw does not have this setting'
 }

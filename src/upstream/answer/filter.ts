@@ -9,8 +9,8 @@ import type { AnswerObserver } from '../types.ts'
  */
 export interface AnswerFilter {
   /**
-   * Like {@link push}, for bytes of which every event is like one that passed before.
-   * @returns what to write now, valid until the next call; undefined: these bytes are to be pushed.
+   * A fast path of {@link push}: succeeds if every event in `bytes` has the form of an earlier one.
+   * @returns the bytes to write now, valid until the next call; undefined: nothing was consumed, call `push`.
    */
   repeated?(bytes: Buffer): ByteSource | undefined
   /** @returns bytes that may be written now. @throws {GwError} upstream_error if the answer cannot continue. */
@@ -23,7 +23,7 @@ export interface AnswerFilter {
   readonly insideEvent: boolean
   /** The `sequence_number` of an error event in this stream; absent if its format has none. */
   readonly nextSequence?: number | undefined
-  /** The answer contained an error event, after which the upstream sends no complete answer, or says that it failed. */
+  /** The answer contains an error event, or reports its own failure: it will not be complete. */
   readonly failed: boolean
   /** The finish reason has arrived: only the usage is still missing. */
   readonly finished: boolean
