@@ -2,18 +2,18 @@ import type { OperationId } from '../schema/api/operations.ts'
 import type { SharedEvents } from '../services/events.ts'
 import type { Caller, Handler, Handlers, Reply } from './call.ts'
 
-/** Beyond these, an answer is made for its own request: one client must not fill the memory with distinct questions. */
+/** Further answers are not shared: one client must not fill the memory with distinct queries. */
 const MAX_ANSWERS = 32
 
-/** What the answer of a list may depend on. */
-interface Question {
+/** The parts of a request that the answer of a list depends on. */
+interface ListRequest {
   readonly query: object
   readonly caller: Caller
 }
 
 /**
- * Answers of lists that open consoles read again at the same moment, after an event of new calls: the first request makes
- * the answer, and the others within the same look at the store get it, too. So no answer is older than the event.
+ * Answers of lists that all open consoles request at the same time, after an event of new calls: the first request makes
+ * the answer, and others get it until the next sample of the store. So no answer is older than the event.
  */
 export class SharedAnswers {
   readonly #events: Pick<SharedEvents, 'latest'>
@@ -35,15 +35,15 @@ export class SharedAnswers {
   /** Callers share an answer only if role, scope and tenant are the same. */
   async #answer<Id extends OperationId>(
     id: Id,
-    { query, caller: { role, scope, tenant } }: Question,
+    { query, caller: { role, scope, tenant } }: ListRequest,
     make: () => ReturnType<Handler<Id>>,
   ): Promise<Reply<Id>> {
     const { answers } = await this.#events.latest()
-    const question = JSON.stringify([id, role, scope, tenant ?? null, query])
-    const known = answers.get(question) as Promise<Reply<Id>> | undefined
+    const request = JSON.stringify([id, role, scope, tenant ?? null, query])
+    const known = answers.get(request) as Promise<Reply<Id>> | undefined
     if (known) return known
     const made = make()
-    if (answers.size < MAX_ANSWERS) answers.set(question, made)
+    if (answers.size < MAX_ANSWERS) answers.set(request, made)
     return made
   }
 }

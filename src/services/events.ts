@@ -47,7 +47,7 @@ interface NewestCalls {
 /** Readers share the result of a query of the store for this time: many open consoles cost hardly more than one. */
 const SHARED_MS = 500
 
-interface Look {
+interface StoreSample {
   readonly position: Position
   /** Results derived from the position, by the name of the query; the name of a query about a tenant contains the tenant. */
   readonly answers: Map<string, Promise<unknown>>
@@ -61,7 +61,7 @@ export class SharedEvents {
   readonly #store: Store
   readonly #liveStats: Pick<SharedLiveStats, 'latest'>
   readonly #clock: Context['clock']
-  #latest: Promise<Look> | undefined
+  #latest: Promise<StoreSample> | undefined
   #askedAtMs = Number.NEGATIVE_INFINITY
   #statsEvent: Extract<ServerEvent, { readonly event: 'live_stats' }> | undefined
 
@@ -72,7 +72,7 @@ export class SharedEvents {
   }
 
   /** @throws {CommandError} store_… */
-  latest(): Promise<Look> {
+  latest(): Promise<StoreSample> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#latest && nowMs - this.#askedAtMs < SHARED_MS) return this.#latest
     this.#askedAtMs = nowMs
@@ -94,49 +94,49 @@ export class SharedEvents {
   }
 
   /** The audit lines after a line, without those that change nothing. */
-  linesAfter(lastLine: number, look: Look): Promise<readonly AuditLine[]> {
-    return once(look, `lines ${lastLine}`, async () => {
-      if (look.position.lastLine <= lastLine) return []
+  linesAfter(lastLine: number, sample: StoreSample): Promise<readonly AuditLine[]> {
+    return once(sample, `lines ${lastLine}`, async () => {
+      if (sample.position.lastLine <= lastLine) return []
       const lines = await this.#store.users.audit({ limit: MAX_CHANGES })
       return lines.filter(({ id, action }) => id > lastLine && !UNSEEN.has(action))
     })
   }
 
   /** The changes after a line of the audit, for readers who see everything. */
-  changed(lastLine: number, look: Look): Promise<ServerEvent> {
-    return once(look, `changes ${lastLine}`, async () => {
-      const lines = await this.linesAfter(lastLine, look)
+  changed(lastLine: number, sample: StoreSample): Promise<ServerEvent> {
+    return once(sample, `changes ${lastLine}`, async () => {
+      const lines = await this.linesAfter(lastLine, sample)
       const changes = lines.map(({ action, target }) => ({ action, ...(target !== undefined && { target }) }))
-      return { event: 'changed', revision: look.position.revision, changes }
+      return { event: 'changed', revision: sample.position.revision, changes }
     })
   }
 
   /** Differs after each change of a tenant and its keys, and after no other. */
-  digestOf(tenant: string, look: Look): Promise<string> {
-    return once(look, `digest ${tenant}`, () => digestOfOwn(this.#store, tenant))
+  digestOf(tenant: string, sample: StoreSample): Promise<string> {
+    return once(sample, `digest ${tenant}`, () => digestOfOwn(this.#store, tenant))
   }
 
   /** The newest calls of all, or of a tenant. */
-  newest(tenant: string | undefined, look: Look): Promise<NewestCalls> {
-    if (tenant === undefined) return Promise.resolve(look.position.newest)
-    return once(look, `newest ${tenant}`, () => newestCalls(this.#store, tenant))
+  newest(tenant: string | undefined, sample: StoreSample): Promise<NewestCalls> {
+    if (tenant === undefined) return Promise.resolve(sample.position.newest)
+    return once(sample, `newest ${tenant}`, () => newestCalls(this.#store, tenant))
   }
 
   /** New calls of all, or of a tenant. */
-  calls(tenant: string | undefined, look: Look): Promise<ServerEvent> {
-    return once(look, tenant === undefined ? 'calls' : `calls ${tenant}`, async () => {
-      const { dispatched, rejected } = await this.newest(tenant, look)
+  calls(tenant: string | undefined, sample: StoreSample): Promise<ServerEvent> {
+    return once(sample, tenant === undefined ? 'calls' : `calls ${tenant}`, async () => {
+      const { dispatched, rejected } = await this.newest(tenant, sample)
       return { event: 'calls', newest: dispatched, newest_rejected: rejected }
     })
   }
 }
 
-/** The answer of the first who asks this about the look. */
-function once<Answer>({ answers }: Look, question: string, make: () => Promise<Answer>): Promise<Answer> {
-  const known = answers.get(question) as Promise<Answer> | undefined
+/** Runs a query once for each sample: later readers get the result of the first one. */
+function once<Answer>({ answers }: StoreSample, query: string, make: () => Promise<Answer>): Promise<Answer> {
+  const known = answers.get(query) as Promise<Answer> | undefined
   if (known) return known
   const made = make()
-  answers.set(question, made)
+  answers.set(query, made)
   return made
 }
 
@@ -145,26 +145,26 @@ export async function* watchEvents(
   { clock, actor: { tenant } }: Pick<Context, 'clock' | 'actor'>,
   { shared, isLive, ending }: EventPorts,
 ): AsyncGenerator<ServerEvent> {
-  let look = await shared.latest()
-  let { newest } = look.position
-  let newestOwn = await shared.newest(tenant, look)
-  let own = tenant === undefined ? undefined : await shared.digestOf(tenant, look)
-  yield { event: 'status', revision: look.position.revision }
+  let sample = await shared.latest()
+  let { newest } = sample.position
+  let newestOwn = await shared.newest(tenant, sample)
+  let own = tenant === undefined ? undefined : await shared.digestOf(tenant, sample)
+  yield { event: 'status', revision: sample.position.revision }
   if (tenant === undefined) yield await shared.liveStats()
   while (!ending.aborted) {
     const check = await nextCheck(clock, ending)
     if (ending.aborted) return
-    const before = look.position
-    look = await shared.latest()
-    const { position } = look
+    const before = sample.position
+    sample = await shared.latest()
+    const { position } = sample
     const mayHaveEnded = position.lastLine !== before.lastLine || check % SESSION_EVERY === 0
     if (mayHaveEnded && !(await isLive())) return
-    const lines = await shared.linesAfter(before.lastLine, look)
+    const lines = await shared.linesAfter(before.lastLine, sample)
     const hasChanged =
       lines.length > 0 || position.revision !== before.revision || position.keyVersion !== before.keyVersion
-    if (hasChanged && tenant === undefined) yield await shared.changed(before.lastLine, look)
+    if (hasChanged && tenant === undefined) yield await shared.changed(before.lastLine, sample)
     else if (hasChanged && tenant !== undefined) {
-      const digest = await shared.digestOf(tenant, look)
+      const digest = await shared.digestOf(tenant, sample)
       // Credits and debits of its wallet are lines alone.
       const isBooked = lines.some(({ target }) => target === `tenant/${tenant}`)
       if (digest !== own || isBooked) yield { event: 'changed', revision: position.revision, changes: [] }
@@ -174,8 +174,8 @@ export async function* watchEvents(
     if (tenant === undefined) yield await shared.liveStats()
     if (!isNewer(position.newest, newest)) continue
     newest = position.newest
-    const seen = await shared.newest(tenant, look)
-    if (isNewer(seen, newestOwn)) yield await shared.calls(tenant, look)
+    const seen = await shared.newest(tenant, sample)
+    if (isNewer(seen, newestOwn)) yield await shared.calls(tenant, sample)
     newestOwn = seen
   }
 }
