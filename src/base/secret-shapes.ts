@@ -28,7 +28,7 @@ const MIN_LENGTH = 8
 const OPAQUE = /^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/_-]{40,}={0,2}$/
 
 /** Whether a header's literal value must be treated as a secret. */
-export function looksSecret(header: string, value: string): boolean {
+export function isSecretHeader(header: string, value: string): boolean {
   if (value.length < MIN_LENGTH) return false
   if (OPAQUE.test(value) || SECRET_SHAPES.some(shape => value.search(shape) >= 0)) return true
   return SECRET_HEADER.test(header) && !PLAIN_HEADERS.has(header.toLowerCase())

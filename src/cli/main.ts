@@ -4,7 +4,7 @@ import { FORMATS } from './format.ts'
 import { ENDING_SIGNALS, type Io } from './io.ts'
 import { type Output, openOutput } from './output/output.ts'
 import { COLOUR_WHEN } from './output/style.ts'
-import { DEFAULT_STORE, makeProgram, type Said } from './program.ts'
+import { type CommanderOutput, DEFAULT_STORE, makeProgram } from './program.ts'
 import type { BindHandler, GlobalFlags, Session } from './session.ts'
 import { earlyFlag, usageError } from './usage-error.ts'
 
@@ -46,7 +46,7 @@ async function dispatch(
   out: Output,
   { signal, onHangup }: Pick<Session, 'signal' | 'onHangup'>,
 ): Promise<ExitCode> {
-  const said: Said = { out: '', err: '' }
+  const said: CommanderOutput = { out: '', err: '' }
   let exit: ExitCode = EXIT.done
   const bind: BindHandler = (handler, formats = []) => {
     return async (...received) => {
@@ -72,7 +72,12 @@ async function dispatch(
 }
 
 /** Commander reports help and version as errors as well; otherwise it would end the process. */
-function answerCommander(error: CommanderError, said: Said, out: Output, argv: readonly string[]): ExitCode {
+function answerCommander(
+  error: CommanderError,
+  said: CommanderOutput,
+  out: Output,
+  argv: readonly string[],
+): ExitCode {
   if (error.exitCode === 0) {
     const text = said.out
     const name = error.code === 'commander.version' ? 'version' : 'help'

@@ -59,7 +59,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
 const NEEDS_ALL = ['completion', 'help']
 
 /** The output of commander, kept for `Output` to print. */
-export interface Said {
+export interface CommanderOutput {
   out: string
   err: string
 }
@@ -71,7 +71,7 @@ export interface Said {
  */
 export async function makeProgram(
   bind: BindHandler,
-  said: Said,
+  said: CommanderOutput,
   width: number | undefined,
   words: readonly string[] = [],
 ): Promise<Command> {

@@ -7,7 +7,7 @@ import type { Report } from './report.ts'
 import type { Span } from './source.ts'
 
 /** Names that may exist although the tree does not declare them. */
-export interface Elsewhere {
+export interface ExistingNames {
   /** `kind/name` of the resources outside of the tree. */
   readonly known: ReadonlySet<string>
   /** Whether an unreadable file may declare this name. */
@@ -21,12 +21,12 @@ const GLOB = /[*?]/
 /** Reports references without a target, duplicate names, and publications without an endpoint. */
 export function checkReferences(
   declarations: readonly Declaration[],
-  elsewhere: Elsewhere,
+  existing: ExistingNames,
   report: Report,
 ): void {
   reportDuplicates(declarations, report)
   reportSharedHashes(declarations, report)
-  const references = new References(declarations, elsewhere, report)
+  const references = new References(declarations, existing, report)
   for (const declaration of declarations) {
     if (declaration.kind === 'endpoint') references.checkNodes(declaration)
     else if (declaration.kind === 'binding') {
@@ -88,16 +88,16 @@ function reportSharedHashes(declarations: readonly Declaration[], report: Report
 class References {
   readonly #names = new Map<string, Set<string>>()
   readonly #declarations: readonly Declaration[]
-  readonly #elsewhere: Elsewhere
+  readonly #existing: ExistingNames
   readonly #report: Report
   #suggestions = 0
 
-  constructor(declarations: readonly Declaration[], elsewhere: Elsewhere, report: Report) {
+  constructor(declarations: readonly Declaration[], existing: ExistingNames, report: Report) {
     this.#declarations = declarations
-    this.#elsewhere = elsewhere
+    this.#existing = existing
     this.#report = report
     for (const { kind, name } of declarations) if (name !== undefined) this.#add(kind, name)
-    for (const known of elsewhere.known) {
+    for (const known of existing.known) {
       const slash = known.indexOf('/')
       this.#add(known.slice(0, slash), known.slice(slash + 1))
     }
@@ -110,7 +110,7 @@ class References {
   }
 
   #exists(kind: string, name: string): boolean {
-    return this.#names.get(kind)?.has(name) === true || this.#elsewhere.mayDeclare(name)
+    return this.#names.get(kind)?.has(name) === true || this.#existing.mayDeclare(name)
   }
 
   #hint(kind: string, scalar: ScalarNode): { hint?: string } {
@@ -190,7 +190,7 @@ class References {
     for (const { kind, name, node, home, path } of this.#declarations) {
       if (kind !== 'publication' || name === undefined || bound.has(name)) continue
       const status = scalarAt(node, 'status')
-      if ((status !== undefined && status.value !== 'listed') || this.#elsewhere.mayDeclare(name)) continue
+      if ((status !== undefined && status.value !== 'listed') || this.#existing.mayDeclare(name)) continue
       const text = 'listed, but without a binding: every call would answer 404'
       this.#report.add({ code: 'listed_without_binding', severity: 'warning', span: home, path, text })
     }

@@ -168,7 +168,7 @@ class Reader {
     return { kind: 'map', entries, span, ...measure([...entries.values()].map(entry => entry.value)) }
   }
 
-  /** What the map says itself wins over what it merges, and an earlier merged map over a later one. */
+  /** Adds the entries of merged maps. An entry of the map itself takes precedence, then that of an earlier merged map. */
   #merge(value: Node, key: Span, into: Map<string, Entry>): void {
     const maps = value.kind === 'list' ? value.items : [value]
     for (const map of maps) {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type FSWatcher, watch as watchWithChokidar } from 'chokidar'
 import type { Clock, Timer } from '../base/clock.ts'
-import { matters, watchedDirectories } from './watched.ts'
+import { isWatchedEntry, watchedDirectories } from './watched.ts'
 
 /** A save causes several events: editors write a new file, rename it, and delete the old one. */
 const DEBOUNCE_MS = 150
@@ -65,7 +65,7 @@ class WatchedFiles implements Watch {
     if (identity === this.#identity) return
     this.#identity = identity
     await this.#watcher?.close()
-    const isOurs = (path: string) => wanted.has(path) || matters(dirname(path), basename(path), wanted)
+    const isOurs = (path: string) => wanted.has(path) || isWatchedEntry(dirname(path), basename(path), wanted)
     const watcher = watchWithChokidar([...wanted.keys()], {
       depth: 0,
       followSymlinks: false,

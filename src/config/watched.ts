@@ -30,7 +30,11 @@ export function watchedDirectories(paths: readonly string[]): ReadonlyMap<string
 }
 
 /** Whether an entry of a watched directory is relevant: a database beside a file changes with every request. */
-export function matters(directory: string, name: string, wanted: ReadonlyMap<string, Wanted>): boolean {
+export function isWatchedEntry(
+  directory: string,
+  name: string,
+  wanted: ReadonlyMap<string, Wanted>,
+): boolean {
   const which = wanted.get(directory)
   if (which === undefined || which !== 'everything') return which?.has(name) === true
   if (YAML_FILE.test(name)) return !name.startsWith('.')

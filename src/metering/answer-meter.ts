@@ -16,7 +16,7 @@ const TEXT_DIALECTS: ReadonlySet<UsageDialect> = new Set([
 const MAX_ITEM_IDS = 255
 
 /** The usage of an answer, as far as it is known. */
-export interface Measured {
+export interface MeasuredUsage {
   /** As the upstream reported it; undefined if it is absent or invalid: negative, fractional, or implausibly large. */
   readonly reported: Usage | undefined
   /** A final report has arrived, not only the initial one of a stream. */
@@ -106,7 +106,7 @@ export class AnswerMeter {
     return this.#responseId === undefined ? undefined : [this.#responseId, ...(this.#itemIds ?? [])]
   }
 
-  measured(): Measured {
+  measured(): MeasuredUsage {
     const isText = TEXT_DIALECTS.has(this.#dialect)
     return {
       reported: this.#reported(),

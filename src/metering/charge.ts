@@ -1,6 +1,6 @@
 import { cost } from '../schema/cost.ts'
 import { type Flag, type Price, type Usage, usageOf } from '../schema/ledger.ts'
-import type { Measured } from './answer-meter.ts'
+import type { MeasuredUsage } from './answer-meter.ts'
 
 /** The charge of a request. */
 export interface Charge {
@@ -29,7 +29,7 @@ export interface RequestEnd {
   readonly hasBegun: boolean
   /** The client had disconnected before. */
   readonly clientLeft: boolean
-  readonly usage: Measured
+  readonly usage: MeasuredUsage
   readonly onUpstreamError: 'charge' | 'free'
   /** The price in force at dispatch; absent: free, and counted as unpriced. */
   readonly price: Price | undefined
@@ -82,7 +82,7 @@ function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): 
 }
 
 /** Servers of speech and images often report no tokens; nothing is missing where none are priced. */
-function isPricedByUnits({ characters, images }: Measured, price: Price | undefined): boolean {
+function isPricedByUnits({ characters, images }: MeasuredUsage, price: Price | undefined): boolean {
   return (
     characters + images > 0 &&
     price !== undefined &&
@@ -92,7 +92,7 @@ function isPricedByUnits({ characters, images }: Measured, price: Price | undefi
 }
 
 /** The usage by what has passed, for an answer without a final report. */
-function estimated({ reported, inputTokens, textBytes }: Measured): Usage {
+function estimated({ reported, inputTokens, textBytes }: MeasuredUsage): Usage {
   const outputTokens = Math.ceil(textBytes / BYTES_PER_TOKEN)
   // Anthropic reports the input first and the output last: an answer that broke off has only the input.
   if (reported) return { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }

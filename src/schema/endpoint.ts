@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isMetadataAddress } from '../base/ip-address.ts'
 import { parseProxy } from '../base/proxies.ts'
-import { looksSecret } from '../base/secret-shapes.ts'
+import { isSecretHeader } from '../base/secret-shapes.ts'
 import { addressOf, nodeSelector } from './node.ts'
 import { CALL_PATHS, protocolOfPath } from './paths.ts'
 import { PROTOCOLS, type Protocol } from './protocol.ts'
@@ -79,7 +79,7 @@ function rejectSecrets(
 /** The headers with a literal value that looks like a secret. */
 export function secretHeaders(value: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(value).flatMap(([header, text]) =>
-    typeof text === 'string' && looksSecret(header, text) ? [header] : [],
+    typeof text === 'string' && isSecretHeader(header, text) ? [header] : [],
   )
 }
 

@@ -14,7 +14,7 @@ import type { Ledger } from '../store/ledger/types.ts'
 import type { EndpointHealth } from '../upstream/routing/endpoint-state.ts'
 import type { ServeOptions } from './serving.ts'
 
-export interface MeasuredPorts {
+export interface GatewayMetricsPorts {
   readonly clock: Clock
   readonly holder: SnapshotHolder
   readonly limiter: Limiter
@@ -40,8 +40,8 @@ const PATHS: readonly MeteredPath[] = [
   { path: '/metrics', protocol: '' },
 ]
 
-/** What a gateway counts, and its `/metrics` if there is a token. */
-export class Measured {
+/** The counters of a gateway, and its `/metrics` if there is a token. */
+export class GatewayMetrics {
   /** Absent: `/metrics` does not exist. */
   readonly port: MetricsPort | undefined
   readonly #traffic: Traffic
@@ -62,12 +62,12 @@ export class Measured {
   /** @param options absent, or with an empty or blank token: scrapes are rejected. */
   static async open(
     options: ServeOptions['metrics'],
-    { clock, holder, limiter, ledger, health, connections, nodes, nodeHealth }: MeasuredPorts,
-  ): Promise<Measured> {
+    { clock, holder, limiter, ledger, health, connections, nodes, nodeHealth }: GatewayMetricsPorts,
+  ): Promise<GatewayMetrics> {
     const traffic = new Traffic(PATHS)
     const endpoints = () => healthOf(holder.current(), health())
     const token = options?.token.trim()
-    if (!options || !token) return new Measured(traffic, endpoints)
+    if (!options || !token) return new GatewayMetrics(traffic, endpoints)
     // Loaded only if enabled: prom-client takes 30 ms of the start.
     const { Metrics } = await import('../metering/metrics/metrics.ts')
     const sources = {
@@ -81,14 +81,14 @@ export class Measured {
       version: options.version,
     }
     const metrics = new Metrics({ traffic, clock, host: process, sources })
-    return new Measured(traffic, endpoints, { metrics, token })
+    return new GatewayMetrics(traffic, endpoints, { metrics, token })
   }
 
   get requests(): RequestMeter {
     return this.#traffic
   }
 
-  /** What live statistics show. */
+  /** The counters for live statistics. */
   counters(): GatewayCounters {
     return { ...this.#traffic.counters(), endpoints: this.#endpoints() }
   }
@@ -110,7 +110,7 @@ function toFigures({ endpoint, node = '', state, inFlight }: EndpointHealth): No
 /** The enabled endpoints; without those that have neither answered nor failed. */
 function healthOf(
   snapshot: Snapshot | undefined,
-  known: ReturnType<MeasuredPorts['health']>,
+  known: ReturnType<GatewayMetricsPorts['health']>,
 ): readonly (readonly [name: string, healthy: boolean])[] {
   return known.flatMap(({ endpoint, state }) =>
     state !== 'unknown' && snapshot?.endpoints.get(endpoint)?.enabled

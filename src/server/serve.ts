@@ -20,7 +20,7 @@ import type { FollowedFiles } from './files/followed-files.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { LedgerRuntime, type LedgerRuntimePorts } from './ledger-runtime.ts'
 import { listenFault } from './listen-fault.ts'
-import { Measured } from './metrics.ts'
+import { GatewayMetrics } from './metrics.ts'
 import type { NodeListener } from './nodes/node-listener.ts'
 import { Reloader } from './reloader.ts'
 import { RevisionRetention } from './revision-retention.ts'
@@ -87,7 +87,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
   })
   const measured =
     ledgerRuntime &&
-    (await Measured.open(options.metrics, {
+    (await GatewayMetrics.open(options.metrics, {
       clock,
       holder,
       limiter: ledgerRuntime.limiter,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { looksSecret } from '../../src/base/secret-shapes.ts'
+import { isSecretHeader } from '../../src/base/secret-shapes.ts'
 import { load } from '../../src/config/load.ts'
 import { render } from '../../src/config/render.ts'
 import {
@@ -152,7 +152,7 @@ const specs = {
       // A name such as `x-key` makes a longer value look like a secret, which no file may contain.
       headers: fc
         .dictionary(header, fc.stringMatching(/^[\t -~]{0,20}$/), { maxKeys: 3 })
-        .filter(headers => !Object.entries(headers).some(([name, value]) => looksSecret(name, value))),
+        .filter(headers => !Object.entries(headers).some(([name, value]) => isSecretHeader(name, value))),
       labels: fc.dictionary(label, anyText, { maxKeys: 3 }),
     })
     // Fields that go with one protocol, or with https.

@@ -4,7 +4,7 @@ import type { LiveStats } from '../../services/live-stats/types.ts'
 import { layout } from './layout.ts'
 import type { Span, Tone } from './lines.ts'
 import { panesOf } from './panes.ts'
-import { FIRST_STATE, type Pressed, pressed, type TopState } from './state.ts'
+import { FIRST_STATE, type KeyPress, pressed, type TopState } from './state.ts'
 
 export interface ScreenProps {
   /** The newest sample. */
@@ -19,7 +19,7 @@ const COLOURS: Readonly<Partial<Record<Tone, string>>> = { good: 'green', warn: 
 export function Screen({ liveStats, hasColour, onQuit }: ScreenProps): ReactElement {
   const size = useWindowSize()
   const [state, press] = useReducer(
-    (before: TopState, { key, of }: { readonly key: Pressed; readonly of: LiveStats }) =>
+    (before: TopState, { key, of }: { readonly key: KeyPress; readonly of: LiveStats }) =>
       pressed(before, key, panesOf(of)),
     FIRST_STATE,
   )
@@ -64,7 +64,7 @@ interface InkKey {
   readonly delete: boolean
 }
 
-function named(input: string, key: InkKey): Pressed {
+function named(input: string, key: InkKey): KeyPress {
   if (key.upArrow) return { input, name: 'up' }
   if (key.downArrow) return { input, name: 'down' }
   if (key.tab) return { input, name: key.shift ? 'back-tab' : 'tab' }

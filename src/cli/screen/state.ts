@@ -25,7 +25,7 @@ export const FIRST_STATE: TopState = {
 }
 
 /** A key press. */
-export interface Pressed {
+export interface KeyPress {
   readonly input: string
   readonly name?: 'up' | 'down' | 'tab' | 'back-tab' | 'enter' | 'escape' | 'backspace'
 }
@@ -47,7 +47,7 @@ function compared(a: string | number | undefined, b: string | number | undefined
 }
 
 /** The state after a key press. The screen handles `quit` itself. */
-export function pressed(state: TopState, key: Pressed, panes: Panes): TopState {
+export function pressed(state: TopState, key: KeyPress, panes: Panes): TopState {
   if (state.isTyping) return typed(state, key)
   if (state.opened !== undefined) {
     return key.name === 'escape' || key.name === 'enter' ? { ...state, opened: undefined } : state
@@ -71,7 +71,7 @@ function plainKey(state: TopState, input: string, panes: Panes): TopState {
   return { ...state, sort: { ...state.sort, [state.pane]: column } }
 }
 
-function typed(state: TopState, { input, name }: Pressed): TopState {
+function typed(state: TopState, { input, name }: KeyPress): TopState {
   const text = state.filter[state.pane] ?? ''
   const filter = (next: string) => ({ ...state.filter, [state.pane]: next })
   if (name === 'enter') return { ...state, isTyping: false }

@@ -1,4 +1,4 @@
-import { looksSecret } from '../../base/secret-shapes.ts'
+import { isSecretHeader } from '../../base/secret-shapes.ts'
 import { holdsSecret, secretShapes } from '../../config/mask.ts'
 import { isReservedHeader } from '../../schema/endpoint.ts'
 import type { Protocol } from '../../schema/protocol.ts'
@@ -225,7 +225,7 @@ function headersOf(params: Part, publication: string): Headers {
     else if (variable !== undefined) {
       part.keep()
       headers[name] = { env: variable }
-    } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || looksSecret(name, text)) {
+    } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || isSecretHeader(name, text)) {
       const env = part.tally.variableFor(text, `${variableName(publication)}_${variableName(name)}`)
       part.keep().note(`the file contains a secret, which was not copied: put it into ${env}`)
       headers[name] = { env }

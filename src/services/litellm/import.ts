@@ -11,7 +11,7 @@ import type { AppPorts } from '../context.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
 import { Assembly, resource } from './assembled.ts'
 import { type Credential, readDeployment, silenceOf, unknownAddress } from './deployment.ts'
-import { type Left, type Note, Part, Tally } from './parts.ts'
+import { type Note, Part, Tally, type UnconvertedField } from './parts.ts'
 import { reasonFor } from './reasons.ts'
 
 /** The result of an import. */
@@ -20,7 +20,7 @@ export interface Imported {
   readonly yaml: string
   readonly resources: readonly Resource[]
   /** Every field that was not imported, in the order of the file. */
-  readonly left: readonly Left[]
+  readonly left: readonly UnconvertedField[]
   readonly notes: readonly Note[]
 }
 
@@ -103,7 +103,7 @@ export async function importLitellm(
   return { ok: true, imported: { yaml: written(resources, tally), resources, left, notes } }
 }
 
-function byPlace({ place: a }: Left | Note, { place: b }: Left | Note): number {
+function byPlace({ place: a }: UnconvertedField | Note, { place: b }: UnconvertedField | Note): number {
   return a.line - b.line || a.column - b.column
 }
 

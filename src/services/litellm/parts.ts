@@ -3,7 +3,7 @@ import { formatPath, type Path } from '../../config/path.ts'
 import type { Place } from '../../config/types.ts'
 
 /** A field of the file without an equivalent in gw. Never its value. */
-export interface Left {
+export interface UnconvertedField {
   /** `model_list[2].litellm_params.rpm` */
   readonly field: string
   readonly place: Place
@@ -18,7 +18,7 @@ export interface Note {
 
 /** The import state of each field of one file. */
 export class Tally {
-  readonly left: Left[] = []
+  readonly left: UnconvertedField[] = []
   readonly notes: Note[] = []
   /** Environment variables with addresses. */
   readonly addresses = new Set<string>()

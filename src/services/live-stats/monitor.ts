@@ -45,7 +45,7 @@ const OWN_TIMEOUT_MS = 2_000
 /** The first rates come early, not after a full interval. */
 const FIRST_MS = 500
 
-export interface Rhythm {
+export interface SampleSchedule {
   readonly intervalMs: number
   /** The number of samples with rates; absent: unlimited. */
   readonly count?: number
@@ -214,7 +214,7 @@ export class LiveStatsMonitor {
  */
 export async function* watchLiveStats(
   sources: LiveStatsSources,
-  { intervalMs, count = Number.POSITIVE_INFINITY }: Rhythm,
+  { intervalMs, count = Number.POSITIVE_INFINITY }: SampleSchedule,
   ports: LiveStatsPorts,
 ): AsyncGenerator<LiveStats> {
   const { signal } = ports

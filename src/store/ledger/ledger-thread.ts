@@ -4,7 +4,7 @@ import type { PostgresSettings } from '../postgres/ledger/messages.ts'
 import type { Report, WriterSettings } from './messages.ts'
 
 /** A thread that can take rows. */
-export interface Begun {
+export interface StartedThread {
   readonly worker: Worker
   readonly journalId: string
   /** The number of the next row of the journal. */
@@ -41,7 +41,7 @@ export class LedgerThread {
    * Resolves when the journal of earlier processes is in the store.
    * @throws {CommandError} journal_damaged; the reason, if the thread ends instead.
    */
-  async begin(settings: WriterSettings): Promise<Begun> {
+  async begin(settings: WriterSettings): Promise<StartedThread> {
     const { worker, first } = await this.start(settings)
     const report = first as Report
     if (report.is === 'damaged') throw new CommandError('journal_damaged', `${report.message}.`)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { textWidth } from '../../../src/base/text-width.ts'
 import { layout } from '../../../src/cli/screen/layout.ts'
 import { panesOf } from '../../../src/cli/screen/panes.ts'
-import { FIRST_STATE, type Pressed, pressed, type TopState } from '../../../src/cli/screen/state.ts'
+import { FIRST_STATE, type KeyPress, pressed, type TopState } from '../../../src/cli/screen/state.ts'
 import { busyLiveStats } from './pulse.ts'
 
 const liveStats = busyLiveStats()
@@ -14,8 +14,8 @@ function shown(state: TopState, columns: number, rows: number, of = liveStats): 
   return `${lines.map(line => line.trimEnd()).join('\n')}\n`
 }
 
-function after(...keys: readonly (Pressed['name'] | { readonly type: string })[]): TopState {
-  const presses = keys.flatMap((key): readonly Pressed[] => {
+function after(...keys: readonly (KeyPress['name'] | { readonly type: string })[]): TopState {
+  const presses = keys.flatMap((key): readonly KeyPress[] => {
     if (typeof key === 'object') return key.type.split('').map(input => ({ input }))
     return key === undefined ? [] : [{ input: '', name: key }]
   })
