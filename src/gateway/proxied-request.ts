@@ -43,7 +43,7 @@ export interface AdmittedCall {
   readonly query: string
   readonly permit: Permit
   readonly call: Call
-  /** What the model reads; with the tokens of the stored response that it continues. */
+  /** The measured content of the call, including the tokens of the stored response that it continues. */
   readonly content: Content
   readonly route: Route
   /** How long the ids of the answer are known; absent: it is not stored. */

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 /** The headers of a part, as far as the gateway reads them. */
 export interface PartHead {
   readonly name: string
-  /** What a parser could take the name for that resolves other escapes; contains the name itself. */
+  /** The name as parsers with other rules for escapes may read it; contains the name itself. */
   readonly readings: readonly string[]
   readonly filename: string | undefined
   /** Whether the part is a file: it has `filename` or `filename*`. */

@@ -142,7 +142,7 @@ function measurePrompts({ pieces, lengthBytes }: Body, { start, end }: JsonMembe
     count(0)
   } catch (error) {
     if (!(error instanceof CursorSpent)) throw error
-    // What was not walked may be the shortest prompts: two quotes and a comma.
+    // The rest was not read. Upper bound: it consists of the shortest prompts, two quotes and a comma.
     return { textBytes: lengthBytes, media: BEYOND, prompts: Math.ceil((end - start) / LEAST_PROMPT_BYTES) }
   }
   const textBytes = texts === 0 ? lengthBytes - (end - start) : lengthBytes

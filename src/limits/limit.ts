@@ -83,9 +83,9 @@ export interface Limit {
   readonly isSpending: boolean
   /** Whether `check` would throw `error`. False if the limit is not set, or if earlier spending is not loaded yet. */
   isExceededBy(request: LimitRequest): boolean
-  /** What the request needs of a share; undefined if the limit is not set, or while this gateway is alone. */
+  /** The units of a share that the request needs; undefined if the limit is not set, or while this gateway is alone. */
   part(request: LimitRequest): Part | undefined
-  /** What it uses, when this gateway begins to share; undefined: nothing. */
+  /** The use of the limit when this gateway begins to share it; undefined: none. */
   declare(request: LimitRequest): DeclaredShare | undefined
   /** Takes nothing. @throws {GwError} `error`; unavailable if earlier spending is not loaded yet. */
   check(request: LimitRequest): void

@@ -138,7 +138,7 @@ export class RateLimit implements Limit {
     )
   }
 
-  /** What remains of all gateways' rate, as far as this one knows, and when it will be whole again. */
+  /** The remaining units of the rate over all gateways, as far as this one knows, and the time until it is full again. */
   gauge(rate: Rate, { tickMs, ...request }: LimitRequest): RateGauge {
     const share = this.#shares.areUsed && this.part({ ...request, tickMs, isReport: true })?.share
     if (!share)

@@ -27,7 +27,7 @@ export interface ControlPlanePorts {
   readonly health: () => Promise<HealthAnswer>
   /** The health of the endpoints; empty if this process sends no traffic. */
   readonly endpoints: () => Promise<readonly EndpointHealth[]>
-  /** What the gateway of this process knows of nodes. */
+  /** The nodes of the gateway of this process: their connections, engines and health. */
   readonly nodeActivity: () => Promise<NodeActivity>
   readonly askOwnGateway: AskOwnGateway
   /** Answers from the state of the gateway in this process; undefined if there is none. */

@@ -136,7 +136,7 @@ async function presenter({
 }
 
 /**
- * The fields, with the plaintext credential replaced by one that is sealed for this endpoint where it will be.
+ * Replaces the plaintext credential in the fields by one that is sealed for this endpoint and its new address.
  *
  * @param specOf the endpoint with some fields.
  */

@@ -29,7 +29,7 @@ export interface WantedJoinToken {
   readonly spanMs: number
 }
 
-/** What the gateway of this process knows of nodes. */
+/** The nodes of the gateway of this process: their connections, engines and health. */
 export interface NodeActivity {
   /** Where it listens for nodes; absent if it does not. */
   readonly url?: string

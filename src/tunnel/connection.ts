@@ -421,7 +421,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
 
   #end(code: CloseCode, message: string): void {
     if (this.#closed) return
-    // What was said already, such as the reason of the end.
+    // Sends the frames that are queued already, such as the reason of the end.
     if (code === 'closed' && !this.#isFull) this.#flush()
     this.#closed = { code, message }
     this.#reader.stop()

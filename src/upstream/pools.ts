@@ -143,7 +143,7 @@ export class ClientPool {
     for (const connection of taken) connection.abandon(new Error('the gateway closed the connection'))
   }
 
-  /** What was released a whole turn ago has been read from since: the event loop has looked at all sockets. */
+  /** Offers connections that were released a whole turn ago: since then the event loop has read from every socket. */
   readonly #nextTurn = (): void => {
     for (const connection of this.#rested) {
       if (connection.isIdle && !connection.isClosed) this.#idle.push(connection)

@@ -73,13 +73,13 @@ export class ResponseParser {
   /** Remaining bytes of the body or of the chunk. */
   #left = 0
   #mustClose = false
-  /** Where the first line of the text begins that was not whole at the last check. */
+  /** Offset in the text of the first line that was incomplete at the last check. */
   #checked = 0
-  /** Up to here a check has seen the text. */
+  /** Offset in the text up to which a check has searched. */
   #scanned = 0
   #hasDigit = false
   #extensionBytes = 0
-  /** Where the data of the chunks of this read is. */
+  /** Range of the chunk data in the buffer of this read. */
   #dataStart = 0
   #dataEnd = 0
 

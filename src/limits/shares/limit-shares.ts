@@ -24,7 +24,7 @@ export interface ScopeOfLimit extends Pick<ScopeTerms, 'kind' | 'bound'> {
   readonly sinceMs?: number
 }
 
-/** What a request needs of a share. */
+/** The units of one share that a request needs. */
 export interface Part {
   readonly share: Share
   readonly units: bigint

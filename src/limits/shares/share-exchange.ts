@@ -4,11 +4,11 @@ import type { ShareMessage, ShareReply } from '../../schema/shares.ts'
 import type { Part } from './limit-shares.ts'
 import type { ShareHolder } from './share-holder.ts'
 
-/** How soon the other gateways have returned what they do not use, and how often a call waits for one that is late. */
+/** How long a call waits for other gateways to return unused shares, and how often it waits again for a late one. */
 const RETURNED_WITHIN_MS = 150
 const MAX_WAITS = 3
-/** How often a call asks for what other calls then take. */
-const MAX_QUESTIONS = 20
+/** How often a call requests units that other calls of this gateway then take first. */
+const MAX_REQUESTS = 20
 
 /** A call needs more than the shares of this gateway have left: it is checked again after an exchange. */
 export class ShareShort extends Error {
@@ -87,7 +87,7 @@ export class ShareExchange {
         return admit()
       } catch (error) {
         if (!(error instanceof ShareShort)) throw error
-        if (asked > MAX_QUESTIONS) throw notGranted()
+        if (asked > MAX_REQUESTS) throw notGranted()
         await this.#obtain(error.parts)
       }
     }

@@ -74,12 +74,12 @@ export class Share {
       this.setTerms({ ...terms, sinceMs: Math.max(terms.sinceMs, sinceMs) })
   }
 
-  /** What is held becomes the share: until now the whole limit belonged to this instance. */
+  /** Turns the held amount into the share: until now the whole limit belonged to this instance. */
   declare(): void {
     this.#amount = this.#held
   }
 
-  /** What further calls may take; below zero if a charge was larger than its hold. */
+  /** The amount for further calls; below zero if a charge was larger than its hold. */
   get available(): bigint {
     const sent = this.#sent ? this.#sent.used + this.#sent.returned : 0n
     return this.#amount - sent - this.#used - this.#held

@@ -87,7 +87,7 @@ export class ConnectedNodes implements NodeDirectory {
   #version = 0
   #all: readonly ConnectedNode[] = []
   #checking: Timer | undefined
-  /** What the store does not show yet. */
+  /** Nodes whose change is not in the store yet. */
   readonly #unreported = new Set<string>()
   #gathering: Timer | undefined
   #reporting: Promise<void> | undefined
