@@ -38,6 +38,7 @@ function scene(count: number) {
           revision: 1,
         }),
       end: (code: number) => ended.resolve({ code, signal: null }),
+      fail: (fault: string) => ended.resolve({ code: null, signal: null, fault }),
       get isDraining() {
         return sent.some(({ is }) => is === 'drain')
       },
@@ -180,6 +181,62 @@ test('a worker that ends in a restart is replaced once, before its turn and at i
   workers[1]?.end(0)
   await settled()
   expect([supervisor.pids, supervisor.missing]).toEqual([[4, 5, 6], 0])
+})
+
+test('a worker that ends while two serve for one place is replaced before the restart is over', async () => {
+  const { supervisor, workers, clock, lines } = scene(3)
+  const started = supervisor.start()
+  for (const worker of workers) worker.serve()
+  await started
+  const restarted = supervisor.restart()
+  await settled()
+  workers[3]?.serve()
+  await settled()
+  // The replacement of the first, while that of the second starts.
+  workers[3]?.end(1)
+  await settled()
+  clock.advance(100)
+  await settled()
+  for (const index of [4, 5, 6]) {
+    expect(lines.at(-1)).not.toContain('all workers were replaced')
+    workers[index]?.serve()
+    await settled()
+  }
+  await restarted
+  expect([supervisor.pids, supervisor.missing, workers.length]).toEqual([[1, 2, 3, 5, 6, 7], 0, 7])
+})
+
+test('all workers that end at once are replaced', async () => {
+  const { supervisor, workers, clock } = scene(3)
+  const started = supervisor.start()
+  for (const worker of workers) worker.serve()
+  await started
+  for (const worker of workers) worker.end(1)
+  await settled()
+  clock.advance(10_000)
+  await settled()
+  for (let at = 3; at < workers.length; at++) {
+    workers[at]?.serve()
+    await settled()
+  }
+  expect([supervisor.missing, workers.length]).toEqual([0, 6])
+})
+
+test('a worker whose process cannot be started fails a restart, and nothing else', async () => {
+  const { supervisor, workers, clock, lines } = scene(1)
+  const started = supervisor.start()
+  workers[0]?.serve()
+  await started
+  const restarted = supervisor.restart()
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await settled()
+    workers[attempt]?.fail('spawn node ENOENT')
+    await settled()
+    clock.advance(400)
+  }
+  await restarted
+  expect(lines.at(-1)).toContain('a worker ended before it served: spawn node ENOENT')
+  expect([supervisor.pids, supervisor.missing]).toEqual([[1], 0])
 })
 
 test('a worker that ends in a restart that fails is replaced afterwards', async () => {

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import cluster from 'node:cluster'
-import { once } from 'node:events'
+import cluster, { type Worker as ClusterWorker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import { healthReason } from '../../base/catalogue/health.ts'
 import type { FromWorker, Peer, ServingWorker, ToWorker, WorkersMessage } from './messages.ts'
@@ -30,7 +29,12 @@ export function forkWorker({ out, err, sockets }: ForkPorts): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
   const inherited = Array.from({ length: sockets }, (_, index) => STANDARD_STREAMS.length + index)
   cluster.setupPrimary({ stdio: [...STANDARD_STREAMS, ...inherited, 'ipc'] })
-  const worker = cluster.fork()
+  let worker: ClusterWorker
+  try {
+    worker = cluster.fork()
+  } catch (error) {
+    return notStarted((error as Error).message)
+  }
   const { process: child } = worker
   closeUntaken(child)
   // Lines of several processes on one pipe would mix.
@@ -41,15 +45,35 @@ export function forkWorker({ out, err, sockets }: ForkPorts): WorkerProcess {
     serving: new Promise<ServingWorker>(resolve => {
       worker.on('message', (message: FromWorker) => resolve(message))
     }),
-    ended: once(child, 'close').then(
-      ([code, signal]): WorkerEnd => ({ code: code as number | null, signal: signal as string | null }),
-    ),
+    ended: endOf(worker),
     send(message) {
       // Fails if it has ended meanwhile, which `ended` reports.
       if (worker.isConnected()) worker.send(message, () => undefined)
     },
     kill: () => void child.kill('SIGKILL'),
   }
+}
+
+/** A worker whose process the system could not start. */
+function notStarted(fault: string): WorkerProcess {
+  return {
+    pid: 0,
+    serving: new Promise(() => undefined),
+    ended: Promise.resolve({ code: null, signal: null, fault }),
+    send: () => undefined,
+    kill: () => undefined,
+  }
+}
+
+function endOf(worker: ClusterWorker): Promise<WorkerEnd> {
+  const { process: child } = worker
+  return new Promise(resolve => {
+    child.once('close', (code, signal) => resolve({ code, signal }))
+    // Without a listener an error ends this process. Of a process that was started it is about a message that did not arrive.
+    worker.on('error', error => {
+      if (child.pid === undefined) resolve({ code: null, signal: null, fault: error.message })
+    })
+  })
 }
 
 /** A connection that this process has accepted, as node:cluster sends it to a worker. */

@@ -15,9 +15,11 @@ export interface WorkerProcess {
 }
 
 export interface WorkerEnd {
-  /** Null: by a signal. */
+  /** Null: by a signal, or never started. */
   readonly code: number | null
   readonly signal: string | null
+  /** Why the process could not be started. */
+  readonly fault?: string
 }
 
 export interface SupervisorPorts {
@@ -114,28 +116,30 @@ export class Supervisor {
 
   async #restartOnce(): Promise<void> {
     const { log } = this.#ports
-    for (const worker of [...this.#workers].filter(({ isLeaving }) => !isLeaving)) {
-      if (this.#isClosed) return
-      try {
-        await this.#addInPlaceOf(worker)
-      } catch (error) {
+    try {
+      for (const worker of [...this.#workers].filter(({ isLeaving }) => !isLeaving)) {
         if (this.#isClosed) return
-        log.error({ err: error }, 'the restart has ended: the workers that are left go on')
-        if (!this.#isComplete) void this.#replace(this.#pauseMs)
-        return
+        await this.#addUnless(() => !this.#workers.has(worker) && this.#isComplete)
+        this.#drain(worker)
       }
-      this.#drain(worker)
+      // In the place of those that have ended beside two workers for one place.
+      while (!this.#isClosed && !this.#isComplete) await this.#addUnless(() => this.#isComplete)
+    } catch (error) {
+      if (this.#isClosed) return
+      log.error({ err: error }, 'the restart has ended: the workers that are left go on')
+      if (!this.#isComplete) void this.#replace(this.#pauseMs)
+      return
     }
     log.info({ workers: this.pids }, 'all workers were replaced')
   }
 
   /**
-   * Starts a worker, after a failure once more, unless the earlier one has ended and was replaced.
+   * Starts a worker, after a failure once more, unless it is superfluous by then.
    * @throws {WorkerFailed} of the last attempt, or of any once it closes
    */
-  async #addInPlaceOf(earlier: Worker): Promise<void> {
+  async #addUnless(isSuperfluous: () => boolean): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      if (!this.#workers.has(earlier) && this.#isComplete) return
+      if (isSuperfluous()) return
       try {
         await this.#add()
         return
@@ -174,16 +178,19 @@ export class Supervisor {
     void this.#replace(isStable ? 0 : this.#pauseMs)
   }
 
+  /** Starts workers until as many as wanted serve. */
   async #replace(afterMs: number): Promise<void> {
     if (afterMs > 0) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
     await this.#pause(afterMs)
-    if (this.#isClosed || this.#isComplete) return
-    try {
-      await this.#add()
-    } catch (error) {
-      if (this.#isClosed) return
-      this.#ports.log.error({ err: error }, 'a worker could not be replaced')
-      await this.#replace(this.#pauseMs)
+    while (!this.#isClosed && !this.#isComplete) {
+      try {
+        await this.#add()
+      } catch (error) {
+        if (this.#isClosed) return
+        this.#ports.log.error({ err: error }, 'a worker could not be replaced')
+        await this.#replace(this.#pauseMs)
+        return
+      }
     }
   }
 
@@ -215,6 +222,7 @@ export class Supervisor {
   }
 }
 
-function describe({ code, signal }: WorkerEnd): string {
+function describe({ code, signal, fault }: WorkerEnd): string {
+  if (fault !== undefined) return fault
   return signal === null ? `exit code ${code}` : signal
 }
