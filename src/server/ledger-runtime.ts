@@ -7,7 +7,7 @@ import type { Snapshot } from '../snapshot/types.ts'
 import type { LedgerThread } from '../store/ledger/ledger-thread.ts'
 import { openLedger } from '../store/ledger/open-ledger.ts'
 import { recoverOthers } from '../store/ledger/recover-lanes.ts'
-import type { Ledger } from '../store/ledger/types.ts'
+import type { Ledger, LedgerEvents } from '../store/ledger/types.ts'
 import { Instance } from './instance.ts'
 
 export interface LedgerRuntimePorts {
@@ -20,8 +20,8 @@ export interface LedgerRuntimePorts {
   readonly createLedgerThread?: () => LedgerThread
   /** Other gateways of this store start at the same time: limits are shared from the start. */
   readonly isShared?: boolean
-  /** The ledger has ended by itself: nothing can be charged any more. */
-  readonly onDeath: (error: Error) => void
+  /** As of `LedgerEvents`. */
+  readonly onDeath: LedgerEvents['onDeath']
 }
 
 const MAINTENANCE_MS = 1_000
@@ -68,9 +68,9 @@ export class LedgerRuntime {
       onProblem: (message: string) => log.error({ problem: message }, 'the ledger cannot be written'),
       onRecovered: () => log.info('the ledger can be written again, nothing was lost'),
       onAlarm: (message: string) => log.error({ alarm: message }, 'a row contradicts the ledger entries'),
-      onDeath: (error: Error) => {
-        log.error({ err: error }, 'the ledger has ended')
-        onDeath(error)
+      onDeath: (error: Error, canBill: boolean) => {
+        log.error({ err: error }, canBill ? 'this gateway must end' : 'the ledger has ended')
+        onDeath(error, canBill)
       },
     }
     const thread = ledgerThread && { thread: ledgerThread }

@@ -63,7 +63,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     (await openLedgerRuntime(store, options.store, {
       ...ports,
       isShared: options.worker !== undefined,
-      onDeath: error => fail({ error, canBill: false }),
+      onDeath: (error, canBill) => fail({ error, canBill }),
     }))
   const holder = new SnapshotHolder()
   let listening: Listener | undefined

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { sse } from '../support/answers.ts'
+import { execute } from '../support/past-the-store.ts'
 import { emptyDatabase } from '../support/postgres.ts'
-import { OTHER_KEYS, PATH, scene, textOf, USAGE } from './scene.ts'
+import { OTHER_KEYS, PATH, said, scene, textOf, USAGE } from './scene.ts'
 
 /** `gw gateways`: what it shows, and that a forgotten gateway has nothing and can do nothing. */
 
@@ -125,5 +126,22 @@ test('on PostgreSQL a gateway that is stopped is forgotten by force: others have
   expect(await forget(newId)).toMatchObject({ exit: 0, document: { open_calls: 0 } })
   expect(await list()).toEqual([])
   expect((await logs()).filter(({ outcome }) => outcome === 'interrupted')).toHaveLength(1)
+  await verify()
+})
+
+test('on PostgreSQL a gateway whose limits others have taken over ends, and its open streams end whole and billed', async () => {
+  const { url } = await emptyDatabase(onTestFinished)
+  const { serve, verify, logs, held } = await setUp(url)
+  const { child, url: gatewayUrl } = await serve()
+  const stream = await post(gatewayUrl, 'HELD')
+  expect(stream.status).toBe(200)
+  const exited = once(child, 'exit')
+  const stopping = said(child, 'Stopping: ')
+  await execute(url, 'update instances set is_fenced = 1')
+  expect(await stopping).toContain('others have taken its limits over')
+  held.resolve()
+  expect(await stream.text()).toContain('[DONE]')
+  expect((await exited)[0], textOf(child)).toBeGreaterThan(0)
+  expect(await logs()).toEqual([expect.objectContaining({ outcome: 'answered' })])
   await verify()
 })

@@ -331,7 +331,7 @@ export class JournaledLedger extends ThreadedLedger {
   #onDeath(error: Error): void {
     if (this.#ended) return
     this.#reject('the ledger has ended')
-    this.#options.events.onDeath(error)
+    this.#options.events.onDeath(error, false)
   }
 
   #reject(reason: string): void {

@@ -25,8 +25,11 @@ export interface LedgerEvents {
   onRecovered(): void
   /** A row contradicts the ledger and was not written: a bug in gw, or a charge that needs manual review. */
   onAlarm(message: string): void
-  /** The writer has died: nothing can be committed any more, and the process should end. */
-  onDeath(error: Error): void
+  /**
+   * The process should end: the writer has died, and nothing can be committed any more; or, with `canBill`, others have
+   * taken over the limits of this gateway, which admits no more calls and still ends those in flight.
+   */
+  onDeath(error: Error, canBill: boolean): void
 }
 
 /**

@@ -10,6 +10,7 @@ import { ThreadedLedger, unavailable } from '../../ledger/threaded-ledger.ts'
 import type { LedgerEvents } from '../../ledger/types.ts'
 import type { EndJournal } from './end-journal.ts'
 import type { PostgresPost, PostgresQuestion, PostgresReport } from './messages.ts'
+import { UnsyncedHolds } from './unsynced-holds.ts'
 
 /** How often rows that wait for the store are looked at. */
 const CHECK_MS = 200
@@ -49,11 +50,6 @@ interface PendingEnd {
   isJournaled: boolean
 }
 
-interface Waiting {
-  readonly order: number
-  readonly resolve: () => void
-}
-
 /**
  * The main thread's side of the ledger in PostgreSQL: rows and questions of one turn of the event loop are one message
  * to the thread, which writes them.
@@ -64,8 +60,7 @@ export class PostgresLedger extends ThreadedLedger {
   readonly #options: PostgresLedgerOptions
   readonly #exited: Promise<void>
   readonly #holds = new Map<number, PendingHold>()
-  /** The report that had the hold, until the hold is durable. */
-  readonly #orders = new Map<number, number>()
+  readonly #unsynced = new UnsyncedHolds()
   readonly #ends = new Map<number, PendingEnd>()
   /** Those without an end, by request and attempt. */
   readonly #open = new Map<string, Hold>()
@@ -74,7 +69,6 @@ export class PostgresLedger extends ThreadedLedger {
     number,
     { readonly resolve: (answer: never) => void; readonly reject: (error: Error) => void }
   >()
-  readonly #waiting: Waiting[] = []
   /** The rows since the last message. */
   readonly #rows = new ByteWriter(TURN_BYTES)
   #asked: { readonly afterNumber: number; readonly question: PostgresQuestion }[] = []
@@ -84,7 +78,6 @@ export class PostgresLedger extends ThreadedLedger {
   #lastNumber = 0
   #lastSeq = 0
   #queued = 0
-  #durableOrder = 0
   #durability: Durability = 'power'
   #inProblem = false
   #isFenced = false
@@ -138,10 +131,7 @@ export class PostgresLedger extends ThreadedLedger {
   }
 
   durable(number: number): Promise<void> | undefined {
-    const order = this.#orders.get(number) ?? 0
-    this.#orders.delete(number)
-    if (this.#durability !== 'power' || order <= this.#durableOrder) return undefined
-    return new Promise(resolve => this.#waiting.push({ order, resolve }))
+    return this.#durability === 'power' ? this.#unsynced.synced(number) : undefined
   }
 
   end(end: HoldEnd): Promise<void> {
@@ -256,7 +246,7 @@ export class PostgresLedger extends ThreadedLedger {
           this.#ends.delete(number)
         }
         this.#closeJournal()
-        this.#onDurable(report.order)
+        this.#unsynced.onSynced(report.order)
         return
       case 'answered':
         this.#questions.get(report.seq)?.resolve(report.answer as never)
@@ -296,7 +286,7 @@ export class PostgresLedger extends ThreadedLedger {
     this.#holds.delete(number)
     if (pending.isRejected) this.release(pending.hold)
     else {
-      this.#orders.set(number, order)
+      this.#unsynced.add(number, order)
       this.#open.set(idOf(pending.hold), pending.hold)
       pending.resolve(number)
     }
@@ -316,23 +306,13 @@ export class PostgresLedger extends ThreadedLedger {
     pending.reject(new Error(message))
   }
 
-  /** All holds of reports up to this one survive a power cut of the server. */
-  #onDurable(order: number): void {
-    if (order <= this.#durableOrder) return
-    this.#durableOrder = order
-    const waiting = this.#waiting.splice(0)
-    for (const one of waiting) {
-      if (one.order <= order) one.resolve()
-      else this.#waiting.push(one)
-    }
-  }
-
   /** Others have its shares: this gateway may admit nothing more, and its open calls end as they would have. */
   #onFenced(): void {
     if (this.#isFenced) return
     this.#isFenced = true
     this.#options.events.onDeath(
       new Error('this gateway gave no sign of life for too long, and others have taken its limits over'),
+      true,
     )
   }
 
@@ -387,7 +367,7 @@ export class PostgresLedger extends ThreadedLedger {
   #onDeath(error: Error): void {
     if (this.#ended) return
     this.#reject('the ledger has ended')
-    this.#options.events.onDeath(error)
+    this.#options.events.onDeath(error, false)
   }
 
   #reject(reason: string): void {
