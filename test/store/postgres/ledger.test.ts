@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -6,6 +8,7 @@ import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { parsePostgresUrl } from '../../../src/store/postgres/address.ts'
+import { EndJournal } from '../../../src/store/postgres/ledger/end-journal.ts'
 import { insertInstance } from '../../../src/store/postgres/ledger/instance-rows.ts'
 import { type Database, LaneConnection } from '../../../src/store/postgres/ledger/lane-connection.ts'
 import { ownIdentity } from '../../../src/store/postgres/ledger/process-identity.ts'
@@ -28,7 +31,7 @@ async function setUp() {
         onProblem: message => events.push(`problem: ${message}`),
         onRecovered: () => events.push('recovered'),
         onAlarm: message => events.push(`alarm: ${message}`),
-        onDeath: error => events.push(`death: ${error.message}`),
+        onDeath: (error, canBill) => events.push(`${canBill ? 'fenced' : 'death'}: ${error.message}`),
       },
       thread: new LedgerThread(WORKER_URL),
       ...more,
@@ -36,7 +39,7 @@ async function setUp() {
     onTestFinished(() => ledger.close(500).then(() => undefined))
     return ledger
   }
-  return { database, events, open, ledger: await open() }
+  return { database, events, folder, open, ledger: await open() }
 }
 
 // The first database of a file waits for the server to start, which takes long on a busy machine.
@@ -99,7 +102,7 @@ describe('the ledger in PostgreSQL', () => {
     await expect(ledger.open(hold('after'))).rejects.toMatchObject({ code: 'unavailable' })
     expect(ledger.healthy).toBe(false)
     await ledger.end(settle('before'))
-    expect(events).toEqual([expect.stringContaining('death: this gateway gave no sign of life')])
+    expect(events).toEqual([expect.stringContaining('fenced: this gateway gave no sign of life')])
     expect(await database.query('select count(*)::int as holds from holds')).toEqual([{ holds: 1 }])
     expect(await database.query('select count(*)::int as ends from ledger')).toEqual([{ ends: 1 }])
   })
@@ -109,7 +112,7 @@ describe('the ledger in PostgreSQL', () => {
     const idle = await open({ leaseMs: 1_000 })
     await database.execute('update instances set is_fenced = 1')
     await expect.poll(() => idle.healthy).toBe(false)
-    expect(events).toContainEqual(expect.stringContaining('death: this gateway gave no sign of life'))
+    expect(events).toContainEqual(expect.stringContaining('fenced: this gateway gave no sign of life'))
   })
 
   test('leaves the open calls of a fenced gateway alone that lives, whatever its clock says', async () => {
@@ -175,13 +178,44 @@ describe('the ledger in PostgreSQL', () => {
     const recover = (at: Database) =>
       recoverInstances(at, shares as never, own, {
         ...options,
-        writeLeft: () => Promise.resolve(),
+        left: { write: () => Promise.resolve(), remove: () => undefined },
         foldOwn: async () => void freed.push('after own ends'),
       })
     expect(await recover(interrupted)).toMatchObject([{ requestId: 'left' }])
     expect(isLate).toBe(true)
     expect(await recover(db)).toEqual([])
     expect(freed).toEqual(['after own ends', { kept: [], spent: 400 }])
+  })
+
+  test.each([
+    ['its machine has started again', "process_space = 'an earlier boot', is_fenced = 1"],
+    ['its process has ended', 'pid = 1, process_start = 0'],
+  ])('writes the ends that a gateway has left in its journal: %s', async (_, change) => {
+    const { ledger, database, folder, open, events } = await setUp()
+    await ledger.open(hold('left'))
+    const [{ id }] = (await database.query<{ id: string }>('select id from instances')) as [{ id: string }]
+    const [{ name }] = (await database.query('select current_database() as name')) as [{ name: string }]
+    const root = join(folder, 'data', `postgres-${name}`)
+    const journal = new EndJournal(root, id, {
+      clock: systemClock,
+      onProblem: error => events.push(error.message),
+    })
+    await journal.append(hold('left'), settle('left'))
+    await journal.close(false)
+    await database.execute(`update instances set ${change} where id = '${id}'`)
+    const next = await open()
+    expect(await next.recover(Date.now())).toBe(0)
+    expect(await database.query('select amount_nano::int as amount from ledger')).toEqual([{ amount: 400 }])
+    expect(await next.recover(Date.now())).toBe(0)
+    expect(await database.query('select id from instances')).toHaveLength(1)
+    expect(readdirSync(root)).not.toContain(`ends-${id}`)
+    expect(events.filter(text => text.startsWith('alarm'))).toEqual([])
+  })
+
+  test('an end by itself is no loss of the lease', async () => {
+    const { open, events } = await setUp()
+    for (let round = 0; round < 10; round++) await (await open({ leaseMs: 20 })).close(2_000)
+    expect(events).toEqual([])
   })
 
   test('takes at once what a forgotten gateway has, although it lives: its first end is final, and it ends', async () => {
@@ -206,7 +240,7 @@ describe('the ledger in PostgreSQL', () => {
     await expect(ledger.open(hold('after'))).rejects.toMatchObject({ code: 'unavailable' })
     await ledger.end(settle('open'))
     expect(events).toEqual([
-      expect.stringContaining('death: this gateway gave no sign of life'),
+      expect.stringContaining('fenced: this gateway gave no sign of life'),
       expect.stringContaining('has ended before, in another way'),
     ])
     expect(await database.query('select amount_nano::int as amount from ledger')).toEqual([{ amount: 110 }])

@@ -27,6 +27,8 @@ export class EndJournal {
   readonly #clock: Clock
   readonly #onProblem: (error: Error) => void
   #journal: Promise<Journal> | undefined
+  /** Of the journal before, in the same folder. */
+  #closed: Promise<void> = Promise.resolve()
 
   constructor(
     root: string,
@@ -51,7 +53,11 @@ export class EndJournal {
   async close(isWritten: boolean): Promise<void> {
     const opened = this.#journal
     this.#journal = undefined
-    if (!opened) return
+    if (opened) this.#closed = this.#close(opened, isWritten)
+    await this.#closed
+  }
+
+  async #close(opened: Promise<Journal>, isWritten: boolean): Promise<void> {
     const journal = await opened
     await journal.close(CLOSE_WITHIN_MS, isWritten)
     if (isWritten) removeEnds(this.#folder)
@@ -59,6 +65,7 @@ export class EndJournal {
 
   async #open(): Promise<Journal> {
     try {
+      await this.#closed.catch(() => undefined)
       return await Journal.open({
         files: new JournalFolder(this.#folder),
         clock: this.#clock,

@@ -24,13 +24,15 @@ export function ownIdentity(): ProcessIdentity {
 }
 
 /** Whether a process has ended for certain; false if nothing tells. */
-export function hasEnded(process: ProcessIdentity, own: ProcessIdentity): boolean {
-  return isSeen(process, own) && startOf(process.pid) !== process.start
+export function hasEnded(other: ProcessIdentity, own: ProcessIdentity): boolean {
+  if (!isSeen(other, own)) return false
+  const start = startOf(other.pid)
+  return start === undefined ? isMissing(other.pid) : start !== other.start
 }
 
 /** Whether a process is there for certain, running or stopped; false if nothing tells. */
-export function isRunning(process: ProcessIdentity, own: ProcessIdentity): boolean {
-  return isSeen(process, own) && startOf(process.pid) === process.start
+export function isRunning(other: ProcessIdentity, own: ProcessIdentity): boolean {
+  return isSeen(other, own) && startOf(other.pid) === other.start
 }
 
 function isSeen({ host, space }: ProcessIdentity, own: ProcessIdentity): boolean {
@@ -46,7 +48,17 @@ function processSpace(): string {
   }
 }
 
-/** Undefined if there is no such process. */
+/** Also a process of another user, of which /proc may show nothing (hidepid). */
+function isMissing(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** Undefined if there is no such process, or it is hidden. */
 function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

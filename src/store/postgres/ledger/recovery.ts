@@ -16,8 +16,12 @@ export interface RecoveryOptions {
   readonly fencedSinceMs: Map<string, number>
   /** Leases count. */
   readonly mayExpire: boolean
-  /** Writes the ends that an instance of this machine, which has ended, could not write itself. */
-  readonly writeLeft: (instance: string) => Promise<void>
+  /** The ends in the journal that an instance of this machine, which has ended, could not write to the store. */
+  readonly left: {
+    /** Writes them. */
+    readonly write: (instance: string) => Promise<void>
+    readonly remove: (instance: string) => void
+  }
   /** Adds what this gateway has written to the sums: it may have ended holds of others. */
   readonly foldOwn: () => Promise<void>
 }
@@ -37,7 +41,7 @@ export async function recoverInstances(
   db: Database,
   shares: PostgresShares,
   own: string,
-  { tickMs, fencedSinceMs, mayExpire, writeLeft, foldOwn }: RecoveryOptions,
+  { tickMs, fencedSinceMs, mayExpire, left, foldOwn }: RecoveryOptions,
 ): Promise<readonly Hold[]> {
   const identity = ownIdentity()
   const isDead = ({ process, isForgotten }: StoredInstance) => isForgotten || hasEnded(process, identity)
@@ -46,8 +50,12 @@ export async function recoverInstances(
     const { id, serial, isFenced, isExpired } = instance
     if (id === own || !(isFenced || (isExpired && mayExpire) || isDead(instance))) continue
     if (!(await fence(db, id, own, isDead(instance)))) continue
-    // A process that is there after all writes its journal itself.
-    if (isDead(instance) && !isRunning(instance.process, identity)) await writeLeft(id)
+    // A process that is there after all writes its journal itself. What ran here before a boot, or in a container that was
+    // replaced, is not known to have ended, and its journal is complete.
+    if (!isRunning(instance.process, identity)) {
+      if (isDead(instance) || !fencedSinceMs.has(id)) await left.write(id)
+      if (isDead(instance)) left.remove(id)
+    }
     const holds = await selectHolds(db, serial, MOST_HOLDS)
     const sinceMs = fencedSinceMs.get(id) ?? tickMs
     fencedSinceMs.set(id, sinceMs)
@@ -62,8 +70,10 @@ export async function recoverInstances(
     for (const ended of instances)
       if (ended.id === id || (ended.isFenced && ended.id !== own)) await fold(db, ended.id, undefined)
     await foldOwn()
-    if (holds.length < MOST_HOLDS && (await shares.recover(id, holds)) && (await deleteInstance(db, id)))
+    if (holds.length < MOST_HOLDS && (await shares.recover(id, holds)) && (await deleteInstance(db, id))) {
+      left.remove(id)
       fencedSinceMs.delete(id)
+    }
   }
   return []
 }

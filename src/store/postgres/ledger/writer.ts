@@ -64,6 +64,7 @@ export class PostgresWriter {
   /** Monotonic clock: since then each renewal has succeeded. */
   #steadySinceMs: number
   readonly #fencedSinceMs = new Map<string, number>()
+  #isLeaving = false
   #isClosed = false
 
   /** Registers the gateway. Throws errors of `pg`. */
@@ -216,7 +217,10 @@ export class PostgresWriter {
           tickMs: this.#ports.clock.monotonicMs(),
           fencedSinceMs: this.#fencedSinceMs,
           mayExpire: this.#isSteady,
-          writeLeft: instance => this.#writeLeft(instance),
+          left: {
+            write: instance => this.#writeLeft(instance),
+            remove: instance => removeEnds(endJournalFolder(this.#settings.journalRoot, instance)),
+          },
           foldOwn: () => this.#fold(side),
         })
         // Their ends come from here.
@@ -233,10 +237,7 @@ export class PostgresWriter {
       case 'log_rejected':
         return queries.insertRejected(side, query.calls)
       case 'leave':
-        await this.#fold(side)
-        await this.#shares.leave()
-        await deleteInstance(side, this.#instance)
-        return undefined
+        return this.#leave()
       case 'join':
       case 'instances':
       case 'declare':
@@ -246,6 +247,20 @@ export class PostgresWriter {
         return this.#shares.answer(query)
       case 'hold':
         throw new Error('gateways share prepaid balances: no hold is compared with one')
+    }
+  }
+
+  /** What renews the lease would take it for one that others have ended. */
+  async #leave(): Promise<undefined> {
+    const { side } = this.#connections
+    this.#isLeaving = true
+    try {
+      await this.#fold(side)
+      await this.#shares.leave()
+      await deleteInstance(side, this.#instance)
+    } catch (error) {
+      this.#isLeaving = false
+      throw error
     }
   }
 
@@ -267,7 +282,6 @@ export class PostgresWriter {
       this.#ends.write(0, ['end', end])
     }
     await this.#ends.settled()
-    if (left.length > 0) removeEnds(endJournalFolder(journalRoot, instance))
   }
 
   async #renew(): Promise<void> {
@@ -276,7 +290,7 @@ export class PostgresWriter {
     try {
       const isAlive = await renewLease(this.#connections.holds, this.#instance, this.#settings.leaseMs)
       // A gateway without calls has no hold that is rejected, and without shares it admits none.
-      if (!isAlive) this.#ports.report({ is: 'fenced' })
+      if (!isAlive && !this.#isLeaving) this.#ports.report({ is: 'fenced' })
     } catch (error) {
       this.#steadySinceMs = Number.POSITIVE_INFINITY
       throw error
