@@ -7,8 +7,9 @@ import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import type { Seen } from './clients.ts'
 
+export const THIS_GW = fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
 /** `GW_PROGRAM` is that of another version, such as the last release: see `workers.proof.ts`. */
-export const GW = process.env['GW_PROGRAM'] ?? fileURLToPath(new URL('../../bin/gw.js', import.meta.url))
+export const GW = process.env['GW_PROGRAM'] ?? THIS_GW
 export const SECRET = 'sk-a-secret-of-their-own-0123456789'
 /** Secrets of further keys. */
 export const OTHER_KEYS = Object.fromEntries(
@@ -101,8 +102,9 @@ async function startWith(
   environment: Readonly<Record<string, string>>,
   dir: TempDir,
   argv: readonly string[],
+  program = GW,
 ): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [GW, ...argv], {
+  const child = spawn(process.execPath, [program, ...argv], {
     cwd: dir.path,
     env: { ...(await environmentOf(dir)), ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -112,8 +114,12 @@ async function startWith(
   return child
 }
 
-export async function gw(dir: TempDir, argv: readonly string[]): Promise<{ exit: unknown; stdout: string }> {
-  const child = await start(dir, argv)
+export async function gw(
+  dir: TempDir,
+  argv: readonly string[],
+  program = GW,
+): Promise<{ exit: unknown; stdout: string }> {
+  const child = await startWith({}, dir, argv, program)
   let stdout = ''
   child.stdout?.on('data', (piece: Buffer) => {
     stdout += piece.toString()

@@ -26,6 +26,7 @@ import {
   SECRET,
   said,
   scene,
+  THIS_GW,
   textOf,
   USAGE,
 } from './scene.ts'
@@ -189,8 +190,11 @@ function startService(starts: number): Start {
   }
 }
 
-/** Calls all the time, as many at once, over connections that stay and new ones, streamed and not. */
-async function load(workers = WORKERS, start = startWorkers) {
+/**
+ * Calls all the time, as many at once, over connections that stay and new ones, streamed and not.
+ * @param program reads the books.
+ */
+async function load(workers = WORKERS, start = startWorkers, program = GW) {
   const made = await scene()
   const { dir, upstream, path } = made
   const random = seeded(SEED)
@@ -232,7 +236,9 @@ async function load(workers = WORKERS, start = startWorkers) {
   /** Fails with what the log knows of the reasons. */
   const expectNoneFailed = async () => {
     const reasons =
-      failed.length === 0 ? '' : (await gw(dir, ['logs', '--outcome', 'rejected', '--format', 'json'])).stdout
+      failed.length === 0
+        ? ''
+        : (await gw(dir, ['logs', '--outcome', 'rejected', '--format', 'json'], program)).stdout
     expect(failed, `seed ${SEED} ${reasons}`).toEqual([])
   }
   /** Ends the calls and the gateway, and checks the bills. */
@@ -241,7 +247,7 @@ async function load(workers = WORKERS, start = startWorkers) {
     await Promise.all(clients)
     process.kill(await pid(), 'SIGTERM')
     expect(await ended).toBe(0)
-    expect((await gw(dir, ['ledger', 'verify'])).exit).toBe(0)
+    expect(await gw(dir, ['ledger', 'verify'], program)).toMatchObject({ exit: 0 })
     const { booked, open } = await readBooks(path)
     expect(open).toBe(0)
     const lost = completed.filter(id => booked.get(id)?.ends[0]?.amountNano !== EXACT_NANO)
@@ -379,6 +385,7 @@ test.runIf(process.env['GW_PROGRAM'] !== undefined)(
     const { path, pid, expectNoneFailed, completed, finish, log } = await load(
       WORKERS,
       startInstallation(main),
+      THIS_GW,
     )
     await pause(1_000)
     const old = (await gatewaysOf(path)).map(({ id }) => id)
