@@ -56,6 +56,15 @@ function scene(count: number) {
   return { clock, lines, workers, supervisor }
 }
 
+/** The same, all of them serving. */
+async function serving(count: number) {
+  const made = scene(count)
+  const started = made.supervisor.start()
+  for (const worker of made.workers) worker.serve()
+  await started
+  return made
+}
+
 const settled = () => new Promise<void>(resolve => setImmediate(resolve))
 
 test('starts all workers, and each of them knows the others', async () => {
@@ -84,10 +93,7 @@ test('a worker that cannot start ends all, with its exit code', async () => {
 })
 
 test('a worker that ends is replaced, later each time if it ends soon', async () => {
-  const { supervisor, workers, clock, lines } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(1)
   for (const pauseMs of [100, 200, 400]) {
     workers.at(-1)?.end(1)
     await settled()
@@ -107,10 +113,7 @@ test('a worker that ends is replaced, later each time if it ends soon', async ()
 })
 
 test('a restart drains a worker only when another one serves, one after the other', async () => {
-  const { supervisor, workers } = scene(2)
-  const started = supervisor.start()
-  for (const worker of workers) worker.serve()
-  await started
+  const { supervisor, workers } = await serving(2)
   const restarted = supervisor.restart()
   await settled()
   expect([workers.length, workers[0]?.isDraining]).toEqual([3, false])
@@ -128,10 +131,7 @@ test('a restart drains a worker only when another one serves, one after the othe
 })
 
 test('a restart goes on with a worker that starts at another attempt', async () => {
-  const { supervisor, workers, clock } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock } = await serving(1)
   const restarted = supervisor.restart()
   for (const pauseMs of [100, 200, 400]) {
     await settled()
@@ -153,10 +153,7 @@ test('a restart goes on with a worker that starts at another attempt', async () 
 })
 
 test('a worker that ends in a restart is replaced once, before its turn and at it', async () => {
-  const { supervisor, workers, clock } = scene(3)
-  const started = supervisor.start()
-  for (const worker of workers) worker.serve()
-  await started
+  const { supervisor, workers, clock } = await serving(3)
   const restarted = supervisor.restart()
   await settled()
   // The first, while its replacement starts.
@@ -184,10 +181,7 @@ test('a worker that ends in a restart is replaced once, before its turn and at i
 })
 
 test('a worker that ends while two serve for one place is replaced before the restart is over', async () => {
-  const { supervisor, workers, clock, lines } = scene(3)
-  const started = supervisor.start()
-  for (const worker of workers) worker.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(3)
   const restarted = supervisor.restart()
   await settled()
   workers[3]?.serve()
@@ -207,10 +201,7 @@ test('a worker that ends while two serve for one place is replaced before the re
 })
 
 test('all workers that end at once are replaced', async () => {
-  const { supervisor, workers, clock } = scene(3)
-  const started = supervisor.start()
-  for (const worker of workers) worker.serve()
-  await started
+  const { supervisor, workers, clock } = await serving(3)
   for (const worker of workers) worker.end(1)
   await settled()
   clock.advance(10_000)
@@ -223,10 +214,7 @@ test('all workers that end at once are replaced', async () => {
 })
 
 test('a worker whose process cannot be started fails a restart, and nothing else', async () => {
-  const { supervisor, workers, clock, lines } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(1)
   const restarted = supervisor.restart()
   for (let attempt = 1; attempt <= 4; attempt++) {
     await settled()
@@ -240,10 +228,7 @@ test('a worker whose process cannot be started fails a restart, and nothing else
 })
 
 test('a worker that ends in a restart that fails is replaced afterwards', async () => {
-  const { supervisor, workers, clock, lines } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(1)
   const restarted = supervisor.restart()
   await settled()
   workers[0]?.end(1)
@@ -267,10 +252,7 @@ test('a worker that ends in a restart that fails is replaced afterwards', async 
 })
 
 test('a worker that ends while a restart pauses is replaced once', async () => {
-  const { supervisor, workers, clock } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock } = await serving(1)
   const restarted = supervisor.restart()
   await settled()
   workers[1]?.end(5)
@@ -287,10 +269,7 @@ test('a worker that ends while a restart pauses is replaced once', async () => {
 })
 
 test('a restart with a program that does not start leaves the other workers as they are', async () => {
-  const { supervisor, workers, clock, lines } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(1)
   const restarted = supervisor.restart()
   for (let attempt = 1; attempt <= 4; attempt++) {
     await settled()
@@ -307,10 +286,7 @@ test('a restart with a program that does not start leaves the other workers as t
 })
 
 test('the end interrupts the pause of a restart: no other worker starts', async () => {
-  const { supervisor, workers, clock, lines } = scene(1)
-  const started = supervisor.start()
-  workers[0]?.serve()
-  await started
+  const { supervisor, workers, clock, lines } = await serving(1)
   const restarted = supervisor.restart()
   await settled()
   workers[1]?.end(5)
@@ -324,10 +300,7 @@ test('the end interrupts the pause of a restart: no other worker starts', async 
 })
 
 test('the end drains all, and kills those that do not end in time', async () => {
-  const { supervisor, workers, clock } = scene(2)
-  const started = supervisor.start()
-  for (const worker of workers) worker.serve()
-  await started
+  const { supervisor, workers, clock } = await serving(2)
   const closed = supervisor.close(1_000)
   expect(workers.map(({ isDraining }) => isDraining)).toEqual([true, true])
   workers[0]?.end(0)

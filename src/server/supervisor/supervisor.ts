@@ -122,7 +122,7 @@ export class Supervisor {
         await this.#addUnless(() => !this.#workers.has(worker) && this.#isComplete)
         this.#drain(worker)
       }
-      // In the place of those that have ended beside two workers for one place.
+      // A worker that ended while an old and a new one served for the same place was not replaced then.
       while (!this.#isClosed && !this.#isComplete) await this.#addUnless(() => this.#isComplete)
     } catch (error) {
       if (this.#isClosed) return
@@ -178,19 +178,16 @@ export class Supervisor {
     void this.#replace(isStable ? 0 : this.#pauseMs)
   }
 
-  /** Starts workers until as many as wanted serve. */
   async #replace(afterMs: number): Promise<void> {
     if (afterMs > 0) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
     await this.#pause(afterMs)
-    while (!this.#isClosed && !this.#isComplete) {
-      try {
-        await this.#add()
-      } catch (error) {
-        if (this.#isClosed) return
-        this.#ports.log.error({ err: error }, 'a worker could not be replaced')
-        await this.#replace(this.#pauseMs)
-        return
-      }
+    if (this.#isClosed || this.#isComplete) return
+    try {
+      await this.#add()
+    } catch (error) {
+      if (this.#isClosed) return
+      this.#ports.log.error({ err: error }, 'a worker could not be replaced')
+      await this.#replace(this.#pauseMs)
     }
   }
 

@@ -250,7 +250,7 @@ export class PostgresWriter {
     }
   }
 
-  /** What renews the lease would take it for one that others have ended. */
+  /** Ends this instance. A renewal of the lease finds its row fenced meanwhile, which is no report. */
   async #leave(): Promise<undefined> {
     const { side } = this.#connections
     this.#isLeaving = true
