@@ -2,7 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { KeySums } from '../schema/ledger.ts'
 import type { DeclaredShare } from '../schema/shares.ts'
 import type { Budget as BudgetTerms } from '../snapshot/types.ts'
-import { Calendar, type Span } from './calendar.ts'
+import type { Calendar, Span } from './calendar.ts'
 import {
   type Limit,
   type LimitEnd,
@@ -14,7 +14,7 @@ import {
   numbers,
   type Owner,
 } from './limit.ts'
-import { ALONE, declared, exceeds, LimitShares, type Part, type Sharing } from './shares/limit-shares.ts'
+import { declared, exceeds, LimitShares, type Part, type Sharing } from './shares/limit-shares.ts'
 
 /** The current budget and earlier ones: limit of reloads during one request. */
 const MAX_WINDOWS = 4
@@ -32,7 +32,7 @@ export class Budget implements Limit {
   readonly #shares: LimitShares
   readonly #calendar: Calendar
 
-  constructor(owner: Owner, sharing: Sharing = ALONE, calendar = new Calendar()) {
+  constructor(owner: Owner, sharing: Sharing, calendar: Calendar) {
     this.owner = owner
     this.#calendar = calendar
     this.#shares = new LimitShares(owner, sharing, () => this.#heldNano)
@@ -61,10 +61,9 @@ export class Budget implements Limit {
   /** Prepares for a budget. @returns its window, and the callback for the ledger's answer to a query made now. */
   query(
     terms: BudgetTerms,
-    calendar: Calendar,
     nowMs: number,
   ): { readonly isLoaded: boolean; readonly startMs: number; readonly answer: (sums: KeySums) => void } {
-    const window = this.#windowOf(terms, calendar, nowMs)
+    const window = this.#windowOf(terms, nowMs)
     const { span } = window
     const notedNano = this.#settledNano
     return {
@@ -78,10 +77,10 @@ export class Budget implements Limit {
     }
   }
 
-  #windowOf(terms: BudgetTerms, calendar: Calendar, nowMs: number): BudgetWindow {
+  #windowOf(terms: BudgetTerms, nowMs: number): BudgetWindow {
     let window = this.#windows.find(known => known.isOf(terms))
     if (window) window.roll(nowMs, this.#settledNano)
-    else window = new BudgetWindow(terms, calendar, nowMs)
+    else window = new BudgetWindow(terms, this.#calendar, nowMs)
     this.#windows = [window, ...this.#windows.filter(other => other !== window)].slice(0, MAX_WINDOWS)
     return window
   }

@@ -46,7 +46,7 @@ export class LimitStates {
   key(account: string): KeyLimits {
     let state = this.#keys.get(account)
     if (!state) {
-      state = createLimits('key', account, this.sharing)
+      state = createLimits('key', account, this.sharing, this.#calendar)
       this.#keys.set(account, state)
     }
     return state
@@ -55,7 +55,7 @@ export class LimitStates {
   tenant(account: string): TenantLimits {
     let state = this.#tenants.get(account)
     if (!state) {
-      state = createLimits('tenant', account, this.sharing)
+      state = createLimits('tenant', account, this.sharing, this.#calendar)
       this.#tenants.set(account, state)
     }
     return state
@@ -63,11 +63,11 @@ export class LimitStates {
 
   /** Like {@link key}, but stores no new state: a key without usage equals a new one. */
   lookUpKey(account: string): KeyLimits {
-    return this.#keys.get(account) ?? createLimits('key', account, this.sharing)
+    return this.#keys.get(account) ?? createLimits('key', account, this.sharing, this.#calendar)
   }
 
   lookUpTenant(account: string): TenantLimits {
-    return this.#tenants.get(account) ?? createLimits('tenant', account, this.sharing)
+    return this.#tenants.get(account) ?? createLimits('tenant', account, this.sharing, this.#calendar)
   }
 
   get size(): number {
@@ -83,7 +83,7 @@ export class LimitStates {
     for (const { account, quotaTokens, budget } of snapshot.keys.values()) {
       if ((quotaTokens === undefined && budget === undefined) || asked.has(account)) continue
       const limits = this.key(account)
-      const window = budget && limits.budget.query(budget, this.#calendar, nowMs)
+      const window = budget && limits.budget.query(budget, nowMs)
       const isLoaded = quotaTokens === undefined || limits.quota.spentTokens !== undefined
       if (isLoaded && (!window || window.isLoaded)) continue
       const answerTokens = limits.quota.query()

@@ -2,6 +2,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { KeyEntry } from '../snapshot/types.ts'
 import { Balance } from './balance.ts'
 import { Budget } from './budget.ts'
+import { Calendar } from './calendar.ts'
 import { Concurrency } from './concurrency.ts'
 import type { Remaining } from './estimate.ts'
 import {
@@ -14,7 +15,7 @@ import {
 } from './limit.ts'
 import { Quota } from './quota.ts'
 import { countsPerMinute, requestsPerMinute } from './requests-per-minute.ts'
-import type { Part, Sharing } from './shares/limit-shares.ts'
+import { ALONE, type Part, type Sharing } from './shares/limit-shares.ts'
 import { ShareShort } from './shares/share-exchange.ts'
 import { tokensPerMinute } from './tokens-per-minute.ts'
 
@@ -26,7 +27,7 @@ const LIMITS = {
   concurrency: {
     of: ['key', 'tenant'],
     calls: 'inference',
-    create: (owner: Owner, sharing?: Sharing) => new Concurrency(owner, sharing),
+    create: (owner: Owner, sharing: Sharing) => new Concurrency(owner, sharing),
   },
   requests: { of: ['key', 'tenant'], calls: 'inference', create: requestsPerMinute },
   counts: { of: ['key', 'tenant'], calls: 'count', create: countsPerMinute },
@@ -34,21 +35,25 @@ const LIMITS = {
   quota: {
     of: ['key'],
     calls: 'inference',
-    create: (owner: Owner, sharing?: Sharing) => new Quota(owner, sharing),
+    create: (owner: Owner, sharing: Sharing) => new Quota(owner, sharing),
   },
   budget: {
     of: ['key'],
     calls: 'inference',
-    create: (owner: Owner, sharing?: Sharing) => new Budget(owner, sharing),
+    create: (owner: Owner, sharing: Sharing, calendar: Calendar) => new Budget(owner, sharing, calendar),
   },
   balance: {
     of: ['tenant'],
     calls: 'inference',
-    create: (owner: Owner, sharing?: Sharing) => new Balance(owner, sharing),
+    create: (owner: Owner, sharing: Sharing) => new Balance(owner, sharing),
   },
 } as const satisfies Record<
   string,
-  { of: readonly Owner['kind'][]; calls: CallKind; create: (owner: Owner, sharing?: Sharing) => Limit }
+  {
+    of: readonly Owner['kind'][]
+    calls: CallKind
+    create: (owner: Owner, sharing: Sharing, calendar: Calendar) => Limit
+  }
 >
 
 /** `count_tokens` has limits of its own. */
@@ -64,15 +69,17 @@ type LimitsOf<Kind extends Owner['kind']> = {
 export type KeyLimits = LimitsOf<'key'>
 export type TenantLimits = LimitsOf<'tenant'>
 
+/** @param calendar One for all: a calendar of a zone takes 46 KiB. */
 export function createLimits<Kind extends Owner['kind']>(
   kind: Kind,
   name: string,
-  sharing?: Sharing,
+  sharing: Sharing = ALONE,
+  calendar: Calendar = new Calendar(),
 ): LimitsOf<Kind> {
   const owner = { kind, name }
   const entries = Object.entries(LIMITS).filter(([, { of }]) => (of as readonly string[]).includes(kind))
   return Object.fromEntries(
-    entries.map(([limit, { create }]) => [limit, create(owner, sharing)]),
+    entries.map(([limit, { create }]) => [limit, create(owner, sharing, calendar)]),
   ) as LimitsOf<Kind>
 }
 
@@ -115,7 +122,7 @@ export function checkAll(limits: readonly Limit[], request: LimitRequest): reado
 
 /**
  * Where gateways share limits: makes sure that the shares suffice for a request, or are known not to. Shadow limits need
- * theirs as well.
+ * theirs as well, but no request waits for what other gateways may return of them.
  *
  * @throws {GwError} of the first limit that rejects. {ShareShort} with the parts that are short, which have to be asked
  *   for.
@@ -125,8 +132,10 @@ export function assertShares(limits: readonly Limit[], request: LimitRequest): v
   for (const limit of limits) {
     const part = limit.part(request)
     if (!part || part.units === 0n || part.share.fits(part.units)) continue
-    if (!part.share.isExhausted(part.units, request.tickMs)) short.push(part)
-    else if (!isShadow(limit, request.entry)) throw limit.error(request)
+    const inShadow = isShadow(limit, request.entry)
+    if (inShadow && part.share.last && !part.share.mayFit(part.units)) part.share.need(part.units)
+    else if (!part.share.isExhausted(part.units, request.tickMs)) short.push(part)
+    else if (!inShadow) throw limit.error(request)
   }
   if (short.length > 0) throw new ShareShort(short)
 }

@@ -9,9 +9,12 @@ import { openLedger } from '../store/ledger/open-ledger.ts'
 import { recoverOthers } from '../store/ledger/recover-lanes.ts'
 import type { Ledger, LedgerEvents } from '../store/ledger/types.ts'
 import { Instance } from './instance.ts'
+import { StoreClock } from './store-clock.ts'
 
 export interface LedgerRuntimePorts {
   readonly clock: Clock
+  /** Resolves with the milliseconds that the store's clock is ahead; by default they agree. */
+  readonly clockOffMs?: () => Promise<number>
   readonly log: Log
   readonly cwd: string
   /** A thread that was started early; by default one is started on first use. */
@@ -37,6 +40,8 @@ const PRUNE_ROWS = 500
 export class LedgerRuntime {
   readonly limiter: Limiter
   readonly ledger: Ledger
+  /** For all dates that the ledger has, and that limits depend on. */
+  readonly clock: StoreClock
   readonly #ports: LedgerRuntimePorts
   #instance: Instance | undefined
   #snapshot: Snapshot | undefined
@@ -50,9 +55,10 @@ export class LedgerRuntime {
   #checkProblem = ''
   #closed = false
 
-  private constructor(ledger: Ledger, ports: LedgerRuntimePorts) {
+  private constructor(ledger: Ledger, clock: StoreClock, ports: LedgerRuntimePorts) {
     this.ledger = ledger
-    this.limiter = new Limiter(ports.clock)
+    this.clock = clock
+    this.limiter = new Limiter(clock)
     this.#ports = ports
   }
 
@@ -63,7 +69,8 @@ export class LedgerRuntime {
    *   store_unavailable, store_missing.
    */
   static async open(store: string, ports: LedgerRuntimePorts): Promise<LedgerRuntime> {
-    const { clock, log, cwd, onDeath, ledgerThread } = ports
+    const { log, cwd, onDeath, ledgerThread } = ports
+    const clock = new StoreClock(ports.clock, ports.clockOffMs ?? (async () => 0))
     const events = {
       onProblem: (message: string) => log.error({ problem: message }, 'the ledger cannot be written'),
       onRecovered: () => log.info('the ledger can be written again, nothing was lost'),
@@ -82,8 +89,9 @@ export class LedgerRuntime {
       createThread: ports.createLedgerThread,
       events: { ...events, onDeath: (error: Error) => log.error({ err: error }, 'a recovery has ended') },
     }
-    const ledgerRuntime = new LedgerRuntime(ledger, ports)
+    const ledgerRuntime = new LedgerRuntime(ledger, clock, ports)
     try {
+      await clock.follow()
       reportRecovered(await ledger.recover(clock.nowMs()), log)
       const { limiter } = ledgerRuntime
       ledgerRuntime.#instance = await Instance.join(ports.isShared === true, {
@@ -155,20 +163,21 @@ export class LedgerRuntime {
 
   #schedule(): void {
     if (this.#closed) return
-    this.#timer = this.#ports.clock.after(MAINTENANCE_MS, () => {
+    this.#timer = this.clock.after(MAINTENANCE_MS, () => {
       this.#maintenance = this.#runMaintenance().finally(() => this.#schedule())
     })
   }
 
   #scheduleCheck(): void {
     if (this.#closed) return
-    this.#checkTimer = this.#ports.clock.after(MAINTENANCE_MS, () => {
+    this.#checkTimer = this.clock.after(MAINTENANCE_MS, () => {
       this.#checking = this.#checkInstances().finally(() => this.#scheduleCheck())
     })
   }
 
   async #checkInstances(): Promise<void> {
     try {
+      await this.clock.follow()
       await this.#instance?.check()
       this.#checkProblem = ''
     } catch (error) {
@@ -181,16 +190,16 @@ export class LedgerRuntime {
   }
 
   async #runMaintenance(): Promise<void> {
-    const { clock, log } = this.#ports
+    const { log } = this.#ports
     this.#ticks++
     try {
       await this.#loadAdjustments()
       if (this.#ticks % SWEEP_EVERY_TICKS === 0) {
         const overdue = this.limiter.sweep().length
         const held = this.limiter.heldRequests()
-        const swept = await this.ledger.sweep(clock.nowMs(), requestId => held.has(requestId))
+        const swept = await this.ledger.sweep(this.clock.nowMs(), requestId => held.has(requestId))
         if (overdue + swept > 0) log.warn({ overdue, swept }, 'ended holds past their deadline')
-        await yieldToEventLoop(this.limiter.forgetting(), clock)
+        await yieldToEventLoop(this.limiter.forgetting(), this.clock)
       }
       if (this.#ticks % PRUNE_EVERY_TICKS === 0) await this.#prune()
     } catch (error) {
@@ -211,7 +220,7 @@ export class LedgerRuntime {
 
   async #prune(): Promise<void> {
     if (!this.#snapshot) return
-    const nowMs = this.#ports.clock.nowMs()
+    const nowMs = this.clock.nowMs()
     const beforeMs = nowMs - this.#snapshot.logRetentionMs
     while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
     while (!this.#closed && (await this.ledger.pruneStored(nowMs, PRUNE_ROWS)) === PRUNE_ROWS);

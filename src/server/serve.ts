@@ -62,6 +62,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     options.gateway &&
     (await openLedgerRuntime(store, options.store, {
       ...ports,
+      clockOffMs: () => store.clockOffMs(),
       isShared: options.worker !== undefined,
       onDeath: (error, canBill) => fail({ error, canBill }),
     }))
@@ -200,7 +201,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), ...options.uploads, random }),
         limiter: ledgerRuntime.limiter,
         ledger: ledgerRuntime.ledger,
-        clock,
+        clock: ledgerRuntime.clock,
         random,
         log,
         health,
@@ -271,7 +272,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
               snapshot,
               limiter: ledgerRuntime.limiter,
               health: upstreams.health,
-              clock,
+              clock: ledgerRuntime.clock,
               nodes: upstreams.routing.nodes,
               ledgerHealthy: ledgerRuntime.ledger.healthy,
             }

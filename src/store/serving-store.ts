@@ -51,6 +51,10 @@ export class DatabaseServingStore implements ServingStore {
     })
   }
 
+  clockOffMs(): Promise<number> {
+    return this.#engine.clockOffMs()
+  }
+
   async reportGateway(report: GatewayReport, endpoints?: EndpointNews): Promise<void> {
     const offMs = await this.#engine.clockOffMs()
     await this.#engine.writeBare(raw =>

@@ -357,4 +357,8 @@ export type ServingStore = Pick<
   | 'reportGateway'
   | 'forgetGateway'
   | 'close'
-> & { readonly servingNodes: ServingNodes }
+> & {
+  readonly servingNodes: ServingNodes
+  /** By how many milliseconds the clock that all gateways of the store share is ahead of this machine's; 0 within a second. */
+  clockOffMs(): Promise<number>
+}

@@ -22,7 +22,7 @@ const money = (calls: number) =>
   `${(BigInt(calls) * EXACT_NANO) / 1_000n}`.padStart(7, '0').replace(/(.{6})$/, '.$1')
 
 const limited =
-  (calls: number) =>
+  (calls: number, per: 'day' | 'month') =>
   (upstreamUrl: string): string =>
     `
 version: 1
@@ -32,7 +32,7 @@ tenants: { acme: {}, paid: { billing: prepaid } }
 keys:
   app: { kind: tenant, tenant: acme, secret: { env: APP_KEY } }
   quota: { kind: tenant, tenant: acme, secret: { env: QUOTA_KEY }, quota: ${calls * TOKENS} }
-  budget: { kind: tenant, tenant: acme, secret: { env: BUDGET_KEY }, budget: { amount: "${money(calls)}", per: month } }
+  budget: { kind: tenant, tenant: acme, secret: { env: BUDGET_KEY }, budget: { amount: "${money(calls)}", per: ${per} } }
   rate:
     kind: tenant
     tenant: acme
@@ -81,6 +81,8 @@ export interface LoadOptions {
   readonly least?: number
   /** How many calls quota, budget and balance are enough for. */
   readonly calls: number
+  /** The window of the budget; by default a month. */
+  readonly per?: 'day'
   /** Absent: a file. */
   readonly storeUrl?: string
   /** The store and the environment of one gateway, where they differ from those of the others. */
@@ -95,10 +97,10 @@ export interface LoadOptions {
 
 /** Calls of all keys at random gateways meanwhile, then the books. @param disturb Ends with the load. */
 export async function limitsUnderLoad(
-  { gateways: count, calls: CALLS, storeUrl, gateway, held, least = 200, readBooks }: LoadOptions,
+  { gateways: count, calls: CALLS, per, storeUrl, gateway, held, least = 200, readBooks }: LoadOptions,
   disturb: (load: Load) => Promise<void>,
 ) {
-  const { run, upstream, path, serveWith } = await scene(limited(CALLS), storeUrl)
+  const { run, upstream, path, serveWith } = await scene(limited(CALLS, per ?? 'month'), storeUrl)
   const serve = (index: number): Promise<Running> => {
     const { storeUrl: own, environment = {} } = gateway?.(index) ?? {}
     return serveWith(environment, ...(own === undefined ? [] : ['--store', own]))

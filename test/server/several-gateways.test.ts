@@ -17,6 +17,8 @@ import { canonical, MINE, put } from '../store/samples.ts'
 import { storeOfFolder } from '../support/store-of-folder.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
+const HOUR_MS = 3_600_000
+
 /** Gateways of one store, without HTTP. */
 async function scene() {
   const folder = tempDir(onTestFinished)
@@ -26,10 +28,12 @@ async function scene() {
   const lines: string[] = []
   const log = createLog({ write: line => lines.push(line) }, { level: 'warn', pretty: false, colour: false })
   let requests = 0
-  const open = async (snapshot: Snapshot, isShared = false) => {
+  /** @param clocks `aheadMs`: of the gateway's clock; `offMs`: what it hears about the store's, see `LedgerRuntimePorts`. */
+  const open = async (snapshot: Snapshot, isShared = false, { aheadMs = 0, offMs = 0 } = {}) => {
     const createLedgerThread = () => new LedgerThread(WORKER_URL)
     const runtime = await LedgerRuntime.open(url, {
-      clock: systemClock,
+      clock: { ...systemClock, nowMs: () => Date.now() + aheadMs },
+      clockOffMs: async () => offMs,
       log,
       cwd: folder.path,
       ledgerThread: createLedgerThread(),
@@ -66,7 +70,7 @@ async function scene() {
     return reservation
   }
   const end = async (runtime: LedgerRuntime, key: KeyEntry, reservation: Reservation, tokens: number) => {
-    const endedAtMs = Date.now()
+    const endedAtMs = runtime.clock.nowMs()
     const { amountNano } = reservation.hold
     reservation.settle(used(tokens), amountNano, endedAtMs)
     await runtime.ledger.end({
@@ -127,6 +131,30 @@ test('a gateway that is alone is whole; a second one shares its limits, with the
   await Promise.all([first.close(), second.close()])
   expect((await store.accounting.verify()).findings).toEqual([])
   expect(lines).toEqual([])
+})
+
+test('a gateway whose clock is ahead begins no window of a budget', async () => {
+  const key = keyEntry('app', { budget: { amountNano: 1_000n, per: 'day', timezone: 'UTC' } })
+  const { open, call } = await scene()
+  const right = await open(snapshotOf(key), true)
+  const ahead = await open(snapshotOf(key), true, { aheadMs: 40 * HOUR_MS })
+  const calls = (runtime: LedgerRuntime) => untilRejected(() => call(runtime, key, 1, 100n))
+  await call(right, key, 1, 100n)
+  expect(await calls(ahead)).toEqual({ count: 9, code: 'budget_exceeded' })
+  await pause(150)
+  expect(await calls(right)).toEqual({ count: 0, code: 'budget_exceeded' })
+})
+
+test('a gateway whose clock is behind dates its charges by the clock of the store', async () => {
+  const key = keyEntry('app', { budget: { amountNano: 1_000n, per: 'day', timezone: 'UTC' } })
+  const { open, call } = await scene()
+  const right = await open(snapshotOf(key), true)
+  const behind = await open(snapshotOf(key), true, { aheadMs: -40 * HOUR_MS, offMs: 40 * HOUR_MS })
+  const calls = (runtime: LedgerRuntime) => untilRejected(() => call(runtime, key, 1, 100n))
+  await call(right, key, 1, 100n)
+  expect(await calls(behind)).toEqual({ count: 9, code: 'budget_exceeded' })
+  await pause(150)
+  expect(await calls(right)).toEqual({ count: 0, code: 'budget_exceeded' })
 })
 
 test('together they admit exactly the quota, the budget and the rate, whatever each of them asks', async () => {

@@ -67,11 +67,11 @@ export class Share {
     this.#onTouched(this)
   }
 
-  /** The same, unless it is older: calls that began before a reload still come. */
+  /** The same, unless the revision is older: calls that began before a reload still come. A clock may be set back. */
   updateTerms(terms: ScopeTerms): void {
     const { revision, sinceMs } = this.#terms
-    if (terms.revision > revision || (terms.revision === revision && terms.sinceMs > sinceMs))
-      this.setTerms({ ...terms, sinceMs: Math.max(terms.sinceMs, sinceMs) })
+    if (terms.revision > revision || (terms.revision === revision && terms.sinceMs !== sinceMs))
+      this.setTerms(terms)
   }
 
   /** Turns the held amount into the share: until now the whole limit belonged to this instance. */

@@ -7,7 +7,15 @@ import type {
   ShareReply,
   ShareRequest,
 } from '../../schema/shares.ts'
-import { declaredScope, granted, newScope, recovered, repeated, type ScopeState } from './rules.ts'
+import {
+  declaredScope,
+  granted,
+  newScope,
+  recovered,
+  repeated,
+  type ScopeState,
+  windowStart,
+} from './rules.ts'
 
 /** One event loop that admits calls from its shares. Its id is never used again. */
 export interface InstanceState {
@@ -144,7 +152,7 @@ export class Grantor {
     const { scope: name, terms } = request
     const scope = this.#tables.scope(name) ?? newScope(terms, nowMs)
     const after = granted(scope, this.#tables.share(id, name) ?? 0n, request, {
-      spent: this.#spent(name, scope, terms),
+      spent: this.#spent(name, scope, terms, nowMs),
       // Debits take from a balance as well: no instance gets all of it.
       live: name.limit === 'balance' ? live + 1 : live,
       nowMs,
@@ -156,11 +164,11 @@ export class Grantor {
 
   #repeat(id: string, { scope: name, terms }: ShareRequest, nowMs: number): ShareAnswer {
     const scope = this.#tables.scope(name) ?? newScope(terms, nowMs)
-    return repeated(scope, this.#tables.share(id, name) ?? 0n, this.#spent(name, scope, terms))
+    return repeated(scope, this.#tables.share(id, name) ?? 0n, this.#spent(name, scope, terms, nowMs))
   }
 
-  #spent(name: ScopeName, scope: ScopeState, { kind, sinceMs }: ScopeTerms): bigint {
-    return kind === 'sum' ? this.#tables.spent(name, Math.max(scope.sinceMs, sinceMs)) : 0n
+  #spent(name: ScopeName, scope: ScopeState, { kind, sinceMs }: ScopeTerms, nowMs: number): bigint {
+    return kind === 'sum' ? this.#tables.spent(name, windowStart(scope.sinceMs, sinceMs, nowMs)) : 0n
   }
 
   #expiry(nowMs: number): number | undefined {

@@ -48,12 +48,18 @@ export function drained(scope: ScopeState, nowMs: number): ScopeState {
   return { ...scope, level: atLeastZero(scope.level - elapsedMs * scope.perMinute), atMs: nowMs }
 }
 
+/** The start of the window that counts: the latest that has begun. The clock of an instance may be ahead, or have been. */
+export function windowStart(knownMs: number, askedMs: number, nowMs: number): number {
+  const latest = Math.max(knownMs, askedMs)
+  return latest <= nowMs ? latest : Math.min(knownMs, askedMs)
+}
+
 /**
  * The newest revision counts, and the latest window. A changed rate keeps the time until its bucket is full, so that to
  * lower and raise a limit grants no burst.
  */
-export function withTerms(scope: ScopeState, terms: ScopeTerms): ScopeState {
-  const sinceMs = scope.sinceMs > terms.sinceMs ? scope.sinceMs : terms.sinceMs
+export function withTerms(scope: ScopeState, terms: ScopeTerms, nowMs: number): ScopeState {
+  const sinceMs = windowStart(scope.sinceMs, terms.sinceMs, nowMs)
   if (terms.revision <= scope.revision) return { ...scope, sinceMs }
   const { bound, perMinute, revision } = terms
   const level = scope.perMinute > 0n ? dividedUp(scope.level * perMinute, scope.perMinute) : scope.level
@@ -93,7 +99,7 @@ export function granted(
   request: ShareRequest,
   { spent, live, nowMs }: { readonly spent: bigint; readonly live: number; readonly nowMs: number },
 ): { readonly scope: ScopeState; readonly amount: bigint; readonly answer: ShareAnswer } {
-  const current = withTerms(drained(before, nowMs), request.terms)
+  const current = withTerms(drained(before, nowMs), request.terms, nowMs)
   // A charge may be larger than its hold, and so larger than the share.
   const ended = smallest(amount, request.used + request.returned)
   const kept = amount - ended

@@ -11,6 +11,7 @@ import { storeDatabase } from '../../support/postgres.ts'
 import { MemoryTables } from '../shares/memory-tables.ts'
 
 const LEASE_MS = 60_000
+const DAY_MS = 86_400_000
 const SCOPES = [
   { scope: { owner: 'key a', limit: 'quota' }, kind: 'sum', bound: 60n, perMinute: 0n },
   { scope: { owner: 'key a', limit: 'rpm' }, kind: 'rate', bound: 20n, perMinute: 600n },
@@ -54,6 +55,27 @@ async function setUp(instances: number) {
 }
 
 describe('the grantor in PostgreSQL', () => {
+  test('counts a budget in the latest window that has begun', async () => {
+    const { db, ids } = await setUp(1)
+    const [instance = ''] = ids
+    const nowMs = Date.now()
+    const [day, next] = [nowMs - (nowMs % DAY_MS), nowMs - (nowMs % DAY_MS) + DAY_MS]
+    await db.query(`insert into usage_quarters
+      select 'a', ${day / 900_000}, 't', 'm', 'e', 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 40, 0, 0`)
+    const spentFrom = async (number: number, sinceMs: number) => {
+      const terms = { kind: 'sum', bound: 60n, perMinute: 0n, revision: 1, sinceMs } as const
+      const scope = { owner: 'key a', limit: 'budget day UTC' }
+      const request = { scope, terms, used: 0n, corrected: 0n, returned: 0n, least: 0n, most: 0n }
+      const reply = await applyMessage(db, { instance, number, requests: [request] }, LEASE_MS)
+      return reply.is === 'granted' && reply.answers[0]?.spent
+    }
+    expect(await spentFrom(1, day)).toBe(40n)
+    expect(await spentFrom(2, next)).toBe(40n)
+    await db.query(`update scopes set since_ms = ${next}`)
+    expect(await spentFrom(3, day)).toBe(40n)
+    expect((await db.query('select since_ms from scopes')).rows).toEqual([[day]])
+  })
+
   test('answers as the rules do in memory, whatever instances ask for', async () => {
     const { db, ids } = await setUp(3)
     const step = fc.record({

@@ -10,6 +10,7 @@ import {
   withTerms,
 } from '../../../src/store/shares/rules.ts'
 
+const DAY_MS = 86_400_000
 const BUDGET: ScopeTerms = { kind: 'sum', bound: 1_000n, perMinute: 0n, revision: 1, sinceMs: 0 }
 const RATE: ScopeTerms = { kind: 'rate', bound: 60n, perMinute: 60n, revision: 1, sinceMs: 0 }
 
@@ -74,10 +75,10 @@ describe('a rate', () => {
 
   test('keeps the time until it is empty if its limit changes, so that no reload grants a burst', () => {
     const half = scope(RATE, { level: 30n * 60_000n })
-    const lower = withTerms(half, { ...RATE, bound: 6n, perMinute: 6n, revision: 2 })
+    const lower = withTerms(half, { ...RATE, bound: 6n, perMinute: 6n, revision: 2 }, 0)
     expect([lower.level, freeOf(lower, 0n)]).toEqual([3n * 60_000n, 3n])
-    expect(withTerms(lower, { ...RATE, revision: 3 }).level).toBe(half.level)
-    expect(withTerms(lower, { ...RATE, revision: 1 })).toEqual(lower)
+    expect(withTerms(lower, { ...RATE, revision: 3 }, 0).level).toBe(half.level)
+    expect(withTerms(lower, { ...RATE, revision: 1 }, 0)).toEqual(lower)
   })
 
   test('takes debt, which delays what comes later', () => {
@@ -92,9 +93,15 @@ describe('a rate', () => {
 })
 
 describe('a sum', () => {
-  test('counts in the latest window that an instance has reached', () => {
-    const day = withTerms(scope(BUDGET), { ...BUDGET, sinceMs: 86_400_000 })
-    expect(withTerms(day, BUDGET).sinceMs).toBe(86_400_000)
+  test('counts in the latest window that has begun, whatever the clock of an instance says', () => {
+    const from = (sinceMs: number) => ({ ...BUDGET, sinceMs })
+    const after = (nowMs: number, ...asked: readonly number[]) =>
+      asked.reduce((state, sinceMs) => withTerms(state, from(sinceMs), nowMs), scope(from(0))).sinceMs
+    expect(after(DAY_MS, DAY_MS, 0)).toBe(DAY_MS)
+    expect(after(DAY_MS - 1, DAY_MS)).toBe(0)
+    expect(after(DAY_MS, DAY_MS, 2 * DAY_MS)).toBe(DAY_MS)
+    // It was begun by the clock of the store, which was ahead at that time.
+    expect(withTerms(scope(from(9 * DAY_MS)), from(DAY_MS), DAY_MS).sinceMs).toBe(DAY_MS)
   })
 
   test('lowered below what is leased, it recalls the rest', () => {

@@ -39,12 +39,13 @@ export interface ScopeToLoad {
   readonly sinceMs: number
 }
 
+/** The window of a sum is that of `windowStart` (shares/rules.ts). */
 const LOAD = `
   with q as (select * from unnest($2::text[], $3::text[], $4::int8[]) as q (owner, limit_name, since_ms)),
-  known as (
-    select s.*, greatest(s.since_ms, q.since_ms) as window_ms from q join scopes s using (owner, limit_name)),
+  now as materialized (select ${NOW_MS} as ms),
+  known as (select s.* from q join scopes s using (owner, limit_name)),
   mine as (select s.* from q join shares s on s.instance = $1 and s.owner = q.owner and s.limit_name = q.limit_name)
-  select ${NOW_MS},
+  select (select ms from now),
     (select json_build_object('number', number, 'expires', expires_at_ms, 'fenced', is_fenced)
       from instances where id = $1),
     (select count(*) from instances where is_fenced = 0),
@@ -55,8 +56,10 @@ const LOAD = `
       join shares h on h.instance = $1 and h.owner = s.owner and h.limit_name = s.limit_name where s.wanted <> 0),
     (select json_agg(json_build_array(owner, limit_name, t.tokens::text, t.amount_units::text, t.amount_nano::text,
         w.units::text, w.nano::text, b.balance_units::text, b.balance_nano::text))
-      from (select owner, limit_name, greatest(q.since_ms, s.since_ms) as since_ms
-        from q left join scopes s using (owner, limit_name)) o
+      from (select owner, limit_name,
+          case when greatest(q.since_ms, s.since_ms) <= now.ms then greatest(q.since_ms, s.since_ms)
+            else least(q.since_ms, s.since_ms) end as since_ms
+        from q left join scopes s using (owner, limit_name), now) o
       left join key_totals t on owner like 'key %' and t.key_name = substr(owner, 5)
       left join wallets b on owner like 'tenant %' and b.tenant = substr(owner, 8)
       left join lateral (
