@@ -3,7 +3,7 @@ import { type OperationId, operation } from '../schema/api/operations.ts'
 import { isOpenToToken, permission } from '../schema/api/permissions.ts'
 import type { LiveSession } from '../services/sessions.ts'
 import type { StoreReads } from '../store/types.ts'
-import type { Authority } from '../store/users/types.ts'
+import type { Authority, StoredToken } from '../store/users/types.ts'
 import type { Caller } from './call.ts'
 
 /**
@@ -67,11 +67,15 @@ export async function assertReachable(
   const { name = '' } = params
   const isOwn =
     target === 'token'
-      ? (await store.users.token(name))?.user === caller
+      ? isTokenOf(await store.users.token(name), caller, tenant)
       : target === 'tenant'
         ? name === tenant
         : target === 'key' && (await hasKey(store, name, tenant))
   if (!isOwn) throw new ApiError('not_found', `There is no ${target ?? 'such thing'} ${name}.`)
+}
+
+function isTokenOf(token: StoredToken | undefined, user: string, tenant: string | undefined): boolean {
+  return token?.user === user && token.tenant === tenant
 }
 
 async function hasKey(store: StoreReads, name: string, tenant: string | undefined): Promise<boolean> {

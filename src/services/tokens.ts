@@ -5,7 +5,7 @@ import { iso } from '../base/iso.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { MAX_TOKEN_MS, type TokenScope, tokenName } from '../schema/token.ts'
-import type { StoredToken } from '../store/users/types.ts'
+import type { StoredToken, TokenOwner } from '../store/users/types.ts'
 import { record } from './audit.ts'
 import type { Actor, Context } from './context.ts'
 import { type Page, type PageQuery, pageOf } from './paging.ts'
@@ -26,19 +26,19 @@ export interface WantedToken {
   readonly spanMs: number
 }
 
-/** Tokens by id. Users of a tenant see their own. */
+/** Tokens by id. Who is bound to a tenant sees those of their own that are bound to it as well. */
 export function listTokens(
   { store, actor }: Context,
   query: PageQuery & { readonly user?: string | undefined },
 ): Promise<Page<TokenShown>> {
-  const user = onlyOwner(actor) ?? query.user
+  const owner = onlyOwner(actor) ?? (query.user === undefined ? {} : { user: query.user })
   return pageOf(
     query,
     (limit, after) =>
       store.users.tokens({
         limit,
         ...(after !== undefined && { after }),
-        ...(user !== undefined && { user }),
+        ...owner,
       }),
     token => token.id,
     shown,
@@ -76,9 +76,9 @@ export async function revokeToken(context: Context, { id }: { readonly id: strin
   await record(context, { action: 'revoke_token', target: `token/${id}` })
 }
 
-/** The only user whose tokens the actor sees; undefined: all. */
-function onlyOwner({ tenant, name }: Actor): string | undefined {
-  return tenant === undefined ? undefined : name
+/** The only tokens that the actor sees; undefined: all. An administrator’s token may be bound to a tenant. */
+function onlyOwner({ tenant, name }: Actor): TokenOwner | undefined {
+  return tenant === undefined ? undefined : { ...(name !== undefined && { user: name }), tenant }
 }
 
 function shown(stored: StoredToken): TokenShown {

@@ -95,6 +95,15 @@ describe('a personal access token', () => {
       })
       expect(await control.call('list_users', { as: bearer })).toMatchObject({ status: 403 })
     }
+    const free = await make(ada, { scope: 'write' })
+    const elsewhereBound = await make(ada, { tenant: 'other' })
+    const seen = await control.call('list_tokens', { as: bound.bearer })
+    expect(seen.body.data.map(token => token['id'])).toEqual([bound.id])
+    for (const { id } of [free, elsewhereBound, own])
+      expect(await control.call('revoke_token', { as: bound.bearer, params: { name: id } })).toMatchObject({
+        status: 404,
+      })
+    expect(await control.call('list_users', { as: free.bearer })).toMatchObject({ status: 200 })
     const elsewhere = await control.call('create_token', { as: tom, body: { name: 'x', tenant: 'other' } })
     expect(elsewhere).toMatchObject({ status: 422, body: { errors: [{ pointer: '/tenant' }] } })
   })

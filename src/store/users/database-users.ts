@@ -13,6 +13,7 @@ import type {
   NewUser,
   OpenSession,
   StoredToken,
+  TokenOwner,
   TokenQuery,
   UsedToken,
   User,
@@ -131,8 +132,8 @@ export class DatabaseUsers implements UserStore {
     )
   }
 
-  revokeToken(id: string, user?: string): Promise<boolean> {
-    return this.#ports.write(db => deleteToken(db, id, user))
+  revokeToken(id: string, owner: TokenOwner = {}): Promise<boolean> {
+    return this.#ports.write(db => deleteToken(db, id, owner))
   }
 
   record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void> {

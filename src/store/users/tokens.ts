@@ -2,7 +2,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { CommandError } from '../../base/catalogue/command.ts'
 import { assertExists } from '../resources.ts'
 import type { Tables, TokensTable } from '../tables.ts'
-import type { NewToken, StoredToken, TokenQuery, UsedToken } from './types.ts'
+import type { NewToken, StoredToken, TokenOwner, TokenQuery, UsedToken } from './types.ts'
 import { known, toUser, users } from './users.ts'
 
 type Db = Kysely<Tables>
@@ -43,9 +43,13 @@ export async function insertToken(db: Db, made: NewToken, nowMs: number): Promis
   return toToken({ ...row, user: user.name })
 }
 
-export async function selectTokens(db: Db, { user, after, limit = 50 }: TokenQuery): Promise<StoredToken[]> {
+export async function selectTokens(
+  db: Db,
+  { user, tenant, after, limit = 50 }: TokenQuery,
+): Promise<StoredToken[]> {
   let query = tokens(db).orderBy('tokens.id').limit(limit)
   if (user !== undefined) query = query.where('users.name', '=', user)
+  if (tenant !== undefined) query = query.where('tokens.tenant', '=', tenant)
   if (after !== undefined) query = query.where('tokens.id', '>', after)
   return (await query.execute()).map(toToken)
 }
@@ -78,10 +82,11 @@ export function userKeepsRights() {
   return sql<boolean>`users.enabled = 1 and (users.role = 'admin' or (users.role = tokens.role and users.tenant = tokens.tenant))`
 }
 
-/** @param user the required owner; absent: any user. @returns false if there is no such token. */
-export async function deleteToken(db: Db, id: string, user: string | undefined): Promise<boolean> {
+/** @returns false if the owner has no such token. */
+export async function deleteToken(db: Db, id: string, { user, tenant }: TokenOwner): Promise<boolean> {
   const token = await selectToken(db, id)
   if (!token || (user !== undefined && token.user !== user)) return false
+  if (tenant !== undefined && token.tenant !== tenant) return false
   await db.deleteFrom('tokens').where('id', '=', id).execute()
   return true
 }

@@ -78,8 +78,14 @@ export interface NewToken {
   readonly expiresAtMs: number
 }
 
-export interface TokenQuery {
+/** Whose tokens are meant; absent: of all users, of all tenants. */
+export interface TokenOwner {
   readonly user?: string
+  /** That the tokens are bound to. */
+  readonly tenant?: string
+}
+
+export interface TokenQuery extends TokenOwner {
   /** Only ids greater than this one. */
   readonly after?: string
   readonly limit?: number
@@ -185,8 +191,8 @@ export interface UserStore {
   /** The valid token of a digest: not expired, of an enabled user who still has its rights. */
   usedToken(digest: string): Promise<UsedToken | undefined>
   touchToken(id: string): Promise<void>
-  /** @param user the required owner; absent: any user. @returns false if there is no such token. */
-  revokeToken(id: string, user?: string): Promise<boolean>
+  /** @returns false if the owner has no such token. */
+  revokeToken(id: string, owner?: TokenOwner): Promise<boolean>
 
   record(line: Omit<AuditLine, 'id' | 'atMs'>): Promise<void>
   /** Newest first. */
