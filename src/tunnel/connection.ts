@@ -144,6 +144,7 @@ export class TunnelConnection implements FrameSink, StreamOwner {
     // Sockets of an upgrade are half-open: nothing else notices that the other side has ended.
     carrier.on('end', () => this.#end('lost', 'the other side ended the connection'))
     carrier.on('close', () => this.#end('lost', 'the connection was closed'))
+    if (carrier.destroyed) process.nextTick(() => this.#end('lost', 'the connection was closed'))
     carrier.on('drain', () => {
       this.#isFull = false
       this.#fullTicks = 0

@@ -67,6 +67,8 @@ export class WebSocketCarrier extends Duplex {
     super({ allowHalfOpen: true, readableHighWaterMark: BUFFER_BYTES, writableHighWaterMark: BUFFER_BYTES })
     this.#socket = socket
     this.#random = random && pooledRandom(random)
+    // It may fail before its owner listens, who then finds it destroyed.
+    this.on('error', () => undefined)
     socket.on('error', error => this.destroy(error))
     socket.on('end', () => this.#end())
     socket.on('close', () => this.destroy())

@@ -10,14 +10,19 @@ const IDENTITY = { node: 'gpu-1', family: 'f', labels: {} }
 const FIRST = { identity: IDENTITY, instance: 'a'.repeat(16), address: '10.0.0.1' }
 const SECOND = { identity: IDENTITY, instance: 'b'.repeat(16), address: '10.0.0.2' }
 
-test('a living node keeps its name; one that is silent loses it to a second one, and is told why', async () => {
+type States = ServingNodes['states']
+
+/** The nodes of a gateway, whose store says this about them. */
+async function scene(states?: States) {
   const clock = testClock()
   const lines: string[] = []
+  const joined: States = async () => [
+    { node: 'gpu-1', family: 'f', issuedAtMs: clock.nowMs(), isDraining: false },
+  ]
   const nodes = new ConnectedNodes({
-    // Who may be what is not in question here: the node has joined, and is not revoked.
     store: {
       servingNodes: {
-        states: async () => [{ node: 'gpu-1', family: 'f', issuedAtMs: clock.nowMs(), isDraining: false }],
+        states: states ?? joined,
         reportConnections: async () => undefined,
       } as Partial<ServingNodes> as ServingNodes,
     },
@@ -40,6 +45,11 @@ test('a living node keeps its name; one that is silent loses it to a second one,
     await end.hello
     return end
   }
+  return { clock, lines, nodes, dial }
+}
+
+test('a living node keeps its name; one that is silent loses it to a second one, and is told why', async () => {
+  const { clock, lines, nodes, dial } = await scene()
   const first = await dial(FIRST)
   expect(nodes.mayConnect(SECOND)).toBe(false)
   await expect
@@ -62,4 +72,19 @@ test('a living node keeps its name; one that is silent loses it to a second one,
     .poll(() => second.controls)
     .toContainEqual({ type: 'notice', code: 'name_taken', address: '10.0.0.1' })
   expect(lines.join('')).toContain('a second node has the name of a connected one')
+})
+
+test('a node that connects while the states are read is not taken for one that was revoked', async () => {
+  const answers: ((states: Awaited<ReturnType<States>>) => void)[] = []
+  const { clock, nodes, dial } = await scene(() => new Promise(resolve => answers.push(resolve)))
+  const state = (node: string) => ({ node, family: 'f', issuedAtMs: clock.nowMs(), isDraining: false })
+  await dial({ ...FIRST, identity: { ...IDENTITY, node: 'gpu-0' } })
+  await clock.waiting()
+  clock.advance(2_000)
+  await expect.poll(() => answers.length).toBe(1)
+  await dial(FIRST)
+  answers[0]?.([state('gpu-0')])
+  await expect.poll(() => answers.length, { interval: 5 }).toBe(1)
+  await new Promise(setImmediate)
+  expect([nodes.isAlive('gpu-0'), nodes.isAlive('gpu-1')]).toEqual([true, true])
 })

@@ -62,6 +62,15 @@ async function hostile(scene: NodeScene, name = 'gpu-1') {
   return { say, received, opened, closed, credential }
 }
 
+const MINUTE_LATER = 'update node_retired_credentials set retired_at_ms = retired_at_ms - 60000'
+
+/** Changes the store of the gateway. */
+function change(scene: Awaited<ReturnType<typeof nodeScene>>, statement: string): void {
+  const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
+  raw.prepare(statement).run()
+  raw.close()
+}
+
 const UP = (name: string) => ({ name, state: 'up', kind: 'vllm', models: ['m'] })
 
 test('a credential is replaced after a day; if the old one appears again, both end', async () => {
@@ -69,12 +78,7 @@ test('a credential is replaced after a day; if the old one appears again, both e
   const scene = await nodeScene()
   const node = await scene.node('gpu-1', vllm.port)
   const { credential: first } = node.state
-  const age = () => {
-    const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
-    raw.prepare('update node_credentials set issued_at_ms = issued_at_ms - 86400001').run()
-    raw.close()
-  }
-  age()
+  change(scene, 'update node_credentials set issued_at_ms = issued_at_ms - 86400001')
   await expect.poll(() => node.state.credential, { timeout: 5_000 }).not.toBe(first)
   expect(await scene.status()).toBe(200)
   expect(node.events).not.toContainEqual(expect.objectContaining({ type: 'disconnected' }))
@@ -85,6 +89,10 @@ test('a credential is replaced after a day; if the old one appears again, both e
   const again = scene.run(node.state.credential, vllm.port)
   await expect.poll(() => again.events).toContainEqual(expect.objectContaining({ type: 'connected' }))
 
+  // A dial of the node itself may have been on its way.
+  expect(await rejection(dialled(scene, first))).toBe('503 replaced_just_now')
+  expect(await scene.status()).toBe(200)
+  change(scene, MINUTE_LATER)
   expect(await rejection(dialled(scene, first))).toBe('401 reused_credential')
   await expect(again.ended).rejects.toMatchObject({ status: 401, code: 'revoked' })
   expect(await rejection(dialled(scene, node.state.credential))).toBe('401 unknown_credential')
@@ -96,15 +104,14 @@ test('a node that has stored its new credential and could not say so is known by
   const scene = await nodeScene()
   const { say, received, credential: first, closed } = await hostile(scene)
   say({ type: 'engines', engines: [UP('vllm')] })
-  const raw = new Database(scene.gateway.store.replace('sqlite:', ''))
-  raw.prepare('update node_credentials set issued_at_ms = issued_at_ms - 86400001').run()
-  raw.close()
+  change(scene, 'update node_credentials set issued_at_ms = issued_at_ms - 86400001')
   const credentials = () => received.filter(({ type }) => type === 'credential')
   await expect.poll(() => credentials().length, { timeout: 5_000 }).toBe(1)
   const next = String(credentials()[0]?.['credential'])
   const { carrier } = await dialled(scene, next)
   onTestFinished(() => void carrier.destroy())
   expect(await closed).toMatchObject({ code: 'lost' })
+  change(scene, MINUTE_LATER)
   expect(await rejection(dialled(scene, first))).toBe('401 reused_credential')
 }, 30_000)
 

@@ -5,6 +5,8 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { acceptOf, WebSocketCarrier } from '../../src/tunnel/websocket.ts'
+import { testClock } from '../support/test-clock.ts'
+import { endOf } from './pair.ts'
 
 /** Two sockets of one connection. */
 async function sockets(): Promise<readonly [Socket, Socket]> {
@@ -38,6 +40,14 @@ function frame(first: number, payload: Buffer | string = ''): Buffer {
     bytes.length < 126 ? [0x80 | bytes.length] : [0x80 | 126, bytes.length >> 8, bytes.length & 0xff]
   return Buffer.concat([Buffer.from([first, ...length, 0, 0, 0, 0]), bytes])
 }
+
+it('that fails on its first bytes, before its owner listens, ends a connection and no process', async () => {
+  const [near] = await sockets()
+  const carrier = new WebSocketCarrier(near, { head: Buffer.from('garbage'), random: systemRandom })
+  await once(near, 'close')
+  const end = endOf(carrier, { side: 'node', clock: testClock() })
+  await end.closed
+})
 
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 

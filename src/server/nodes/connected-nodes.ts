@@ -341,10 +341,12 @@ export class ConnectedNodes implements NodeDirectory {
   #check(): void {
     const { clock, store, log } = this.#ports
     if (this.#isClosed) return
+    // Those that connect meanwhile may not be in the answer.
+    const known = new Set(this.#nodes.values())
     store.servingNodes
       .states()
       .then(
-        states => this.#follow(states),
+        states => this.#follow(states, known),
         (error: unknown) => log.warn({ err: error }, 'the state of nodes cannot be read'),
       )
       .finally(() => {
@@ -353,9 +355,10 @@ export class ConnectedNodes implements NodeDirectory {
       .catch((error: unknown) => log.error({ err: error }, 'the state of nodes cannot be followed'))
   }
 
-  #follow(states: readonly NodeState[]): void {
+  #follow(states: readonly NodeState[], known: ReadonlySet<LiveNode>): void {
     const byName = new Map(states.map(state => [state.node, state]))
     for (const [node, live] of this.#nodes) {
+      if (!known.has(live)) continue
       const state = byName.get(node)
       if (state?.family !== live.identity.family) {
         this.#dismiss(node, 'revoked')

@@ -93,6 +93,11 @@ const REJECTIONS = {
     status: 401,
     message: 'An earlier credential of this node was used again: all of them are revoked. Join again.',
   },
+  replaced_just_now: {
+    status: 503,
+    message:
+      'This credential was replaced a moment ago: use the one that replaced it, or try again in a minute.',
+  },
   joined_already: {
     status: 409,
     message: 'A node of this name has joined: revoke it first, or use a token for this very name.',
@@ -258,6 +263,7 @@ class NodeGate {
     const { servingNodes } = this.#ports.store
     const identity = await servingNodes.identity(keyDigest(credential))
     if (!identity) throw new Rejected('unknown_credential')
+    if (identity === 'replaced_just_now') throw new Rejected('replaced_just_now')
     if (!('reusedOf' in identity)) return identity
     const { reusedOf: node } = identity
     // Once for each theft: always in the audit.

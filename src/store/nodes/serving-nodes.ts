@@ -12,6 +12,11 @@ import type {
 
 /** After this time without an answer another credential may be sent. */
 const STALE_NEXT_MS = 3_600_000
+/**
+ * A dial may be on its way with the credential that the node replaces at the same time, by another gateway: no theft, if it
+ * comes so soon.
+ */
+const REPLACED_JUST_NOW_MS = 60_000
 /** For so long the use of a replaced credential is noticed. */
 const FORGET_RETIRED_MS = 90 * 86_400_000
 /** Gateways that were killed leave their rows behind. */
@@ -62,16 +67,27 @@ export class DatabaseServingNodes implements ServingNodes {
     })
   }
 
-  async identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined> {
+  async identity(
+    credentialDigest: string,
+  ): Promise<NodeIdentity | ReusedCredential | 'replaced_just_now' | undefined> {
     const found = await this.#ports.readBare(raw => findCredential(raw, credentialDigest))
     if (!found) return undefined
-    if ('reusedOf' in found) {
-      await this.#ports.writeBare(raw => forgetCredentials(raw, found.reusedOf))
-      return found
-    }
+    if ('retiredAtMs' in found) return this.#reused(credentialDigest)
     const { isNext, identity } = found
     if (isNext) await this.retire(identity, credentialDigest)
     return identity
+  }
+
+  async #reused(credentialDigest: string): Promise<ReusedCredential | 'replaced_just_now' | undefined> {
+    const storeNowMs = await this.#storeNowMs()
+    return this.#ports.writeBare(async raw => {
+      const found = await findCredential(raw, credentialDigest)
+      // The node has joined again, or another gateway was faster.
+      if (!found || !('retiredAtMs' in found)) return undefined
+      if (storeNowMs - found.retiredAtMs < REPLACED_JUST_NOW_MS) return 'replaced_just_now'
+      await forgetCredentials(raw, found.node)
+      return { reusedOf: found.node }
+    })
   }
 
   addCredential({ node, family }: NodeIdentity, digest: string): Promise<boolean> {
@@ -86,8 +102,9 @@ export class DatabaseServingNodes implements ServingNodes {
     })
   }
 
-  retire(identity: NodeIdentity, digest: string): Promise<void> {
-    return this.#ports.writeBare(raw => retire(raw, identity, digest, this.#nowMs))
+  async retire(identity: NodeIdentity, digest: string): Promise<void> {
+    const storeNowMs = await this.#storeNowMs()
+    await this.#ports.writeBare(raw => retire(raw, identity, digest, this.#nowMs, storeNowMs))
   }
 
   states(): Promise<readonly NodeState[]> {
@@ -143,6 +160,11 @@ export class DatabaseServingNodes implements ServingNodes {
   get #nowMs(): number {
     return this.#ports.clock.nowMs()
   }
+
+  /** What gateways compare with each other is by the clock that they share. */
+  async #storeNowMs(): Promise<number> {
+    return (await this.#ports.clockOffMs()) + this.#nowMs
+  }
 }
 
 const PUT_CONNECTION = `insert into node_connections
@@ -161,10 +183,21 @@ interface CredentialRow {
   readonly next_digest: string | null
 }
 
+interface FoundCredential {
+  readonly identity: NodeIdentity
+  readonly isNext: boolean
+}
+
+interface RetiredCredential {
+  readonly node: string
+  /** Store's clock. */
+  readonly retiredAtMs: number
+}
+
 async function findCredential(
   raw: PlainSql,
   digest: string,
-): Promise<{ readonly identity: NodeIdentity; readonly isNext: boolean } | ReusedCredential | undefined> {
+): Promise<FoundCredential | RetiredCredential | undefined> {
   const row = await prepare<[string, string], CredentialRow>(
     raw,
     'select node, family, labels, next_digest from node_credentials where digest = ? or next_digest = ?',
@@ -173,11 +206,11 @@ async function findCredential(
     const { node, family, labels, next_digest } = row
     return { identity: { node, family, labels: labelsIn(labels) }, isNext: next_digest === digest }
   }
-  const retired = await prepare<[string], { readonly node: string }>(
+  const retired = await prepare<[string], { readonly node: string; readonly retired_at_ms: number }>(
     raw,
-    'select node from node_retired_credentials where digest = ?',
+    'select node, retired_at_ms from node_retired_credentials where digest = ?',
   ).get(digest)
-  return retired && { reusedOf: retired.node }
+  return retired && { node: retired.node, retiredAtMs: retired.retired_at_ms }
 }
 
 async function retire(
@@ -185,20 +218,21 @@ async function retire(
   { node, family }: NodeIdentity,
   next: string,
   nowMs: number,
+  storeNowMs: number,
 ): Promise<void> {
   const isNext = 'node = ? and family = ? and next_digest = ?'
   await prepare<unknown[]>(
     raw,
     `insert into node_retired_credentials (digest, node, retired_at_ms)
         select digest, node, ? from node_credentials where ${isNext} on conflict do nothing`,
-  ).run(nowMs, node, family, next)
+  ).run(storeNowMs, node, family, next)
   await prepare<unknown[]>(
     raw,
     `update node_credentials set digest = next_digest, next_digest = null, next_issued_at_ms = null,
         issued_at_ms = ? where ${isNext}`,
   ).run(nowMs, node, family, next)
   await prepare<[number]>(raw, 'delete from node_retired_credentials where retired_at_ms < ?').run(
-    nowMs - FORGET_RETIRED_MS,
+    storeNowMs - FORGET_RETIRED_MS,
   )
 }
 

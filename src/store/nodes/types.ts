@@ -102,9 +102,12 @@ export interface ServingNodes {
   /**
    * The node of a credential. The first use of a new credential retires the one before.
    *
-   * A retired one belongs to a thief, or its successor does: both are revoked, in the same transaction.
+   * A retired one belongs to a thief, or its successor does: both are revoked, in the same transaction. Not within a minute: a
+   * dial of the node itself may have crossed the replacement.
    */
-  identity(credentialDigest: string): Promise<NodeIdentity | ReusedCredential | undefined>
+  identity(
+    credentialDigest: string,
+  ): Promise<NodeIdentity | ReusedCredential | 'replaced_just_now' | undefined>
   /**
    * Adds the next credential of a node; it has two until {@link retire}, or until it uses the new one.
    *
