@@ -63,6 +63,7 @@ const MAX_MODEL_BYTES = 3_100
 const MAX_FIELDS = 1_024
 /** A longer name cannot fold into one that the gateway reads. */
 const MAX_FOLDED_LENGTH = 64
+const USAGE_OPTION = 'include_usage'
 /** Names that case folding does not change. */
 const FOLDED = /^[a-z0-9_]*$/
 const FEW_FIELDS = 24
@@ -134,7 +135,9 @@ export async function readCall(
     throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
   }
   if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
-  return toCall(body.pieces, body.lengthBytes, scanner, path.fields)
+  const call = toCall(body.pieces, body.lengthBytes, scanner, path.fields)
+  if (path.usageOnRequest && call.stream) assertUsageOption(call.pieces, call.fields['stream_options'])
+  return call
 }
 
 /** @throws {GwError} unsupported_encoding. */
@@ -236,12 +239,29 @@ function uniqueFields(members: readonly JsonMember[], read: FieldKinds): Fields 
       fields[name] = member
       continue
     }
-    // Some upstreams match names in any letter case (Go's encoding/json, with Unicode's folding of ſ and K).
-    if (name.length > MAX_FOLDED_LENGTH || FOLDED.test(name)) continue
-    const folded = name.normalize('NFKC').toLowerCase()
-    if (kindsOf(folded, read)) throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
+    const folded = otherSpellingOf(name)
+    if (folded !== undefined && kindsOf(folded, read))
+      throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
   }
   return fields
+}
+
+/**
+ * The usage of a stream is its bill: no upstream may read as false what the gateway does not.
+ * @throws {GwError} invalid_parameter.
+ */
+function assertUsageOption(pieces: readonly Buffer[], options: JsonMember | undefined): void {
+  if (options?.kind !== 'object') return
+  const scanner = new JsonScanner()
+  scanner.push(extract(pieces, options.start, options.end), options.start)
+  for (const { name, kind } of scanner.members) {
+    if (name === USAGE_OPTION) {
+      if (kind === 'true' || kind === 'false' || kind === 'null') continue
+      throw invalid('stream_options', `\`stream_options.${USAGE_OPTION}\` must be true, false or null.`)
+    }
+    if (otherSpellingOf(name) === USAGE_OPTION)
+      throw invalid('stream_options', `\`${shown(name)}\` must be written \`${USAGE_OPTION}\`.`)
+  }
 }
 
 /** Decodes a JSON string literal. */
@@ -252,6 +272,16 @@ function unquoted(json: string): string {
 function isBefore(members: readonly JsonMember[], end: number, name: string): boolean {
   for (let at = 0; at < end; at++) if (members[at]?.name === name) return true
   return false
+}
+
+/**
+ * The field that some upstreams read for a name, which match names in any letter case (Go's encoding/json, with Unicode's folding of ſ
+ * and K); undefined if it is written so.
+ */
+function otherSpellingOf(name: string): string | undefined {
+  return name.length > MAX_FOLDED_LENGTH || FOLDED.test(name)
+    ? undefined
+    : name.normalize('NFKC').toLowerCase()
 }
 
 function kindsOf(name: string, read: FieldKinds): readonly JsonKind[] | undefined {

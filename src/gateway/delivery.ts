@@ -83,6 +83,8 @@ export class Delivery implements BodySink {
   #firstByte: 'unknown' | 'waiting' | 'allowed' = 'unknown'
   #settling = false
   #settled = false
+  /** More came behind the last event: nothing is read until the bill is written. */
+  #isHeld = false
   #upstreamEnded = false
   /** The answer has ended, in any way: nothing more is written. */
   #over = false
@@ -143,6 +145,7 @@ export class Delivery implements BodySink {
     }
     this.#gather(bytes)
     if (this.#filter.atLast && !this.#settling) void this.#settle()
+    else if (this.#settling && !this.#settled) this.#isHeld = true
     return this.#takesMore()
   }
 
@@ -159,7 +162,7 @@ export class Delivery implements BodySink {
   #takesMore(): boolean {
     // A client that has left reads nothing that it was sent, but the upstream may still be read on.
     const isRead = !this.#over && !this.#drain
-    return !isRead || (!this.#isFull && this.#firstByte !== 'waiting')
+    return !isRead || (!this.#isFull && this.#firstByte !== 'waiting' && !this.#isHeld)
   }
 
   onEnd(): void {
@@ -197,8 +200,11 @@ export class Delivery implements BodySink {
   #afterSettling(): void {
     this.#settled = true
     if (this.#over || this.#res.destroyed) return
-    if (this.#upstreamEnded) this.#finish()
-    else this.#gather(this.#filter.takeLast())
+    if (this.#upstreamEnded) return this.#finish()
+    this.#gather(this.#filter.takeLast())
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    this.#exchange.resume()
   }
 
   #break(error: unknown): void {

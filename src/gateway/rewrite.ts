@@ -99,7 +99,7 @@ export interface StreamOptions {
 
 /**
  * The edits that make an OpenAI-style stream end with its usage (spec/wire.md §3). None if the client requested usage
- * itself, or sent a value that the upstream must validate.
+ * itself, or sent options that the upstream must validate.
  *
  * @param objectStart Offset after the opening brace of the body; the body has at least one member.
  */

@@ -9,6 +9,10 @@ export type BodyRead =
   | { readonly ok: true; readonly pieces: Buffer[]; readonly lengthBytes: number }
   | { readonly ok: false; readonly fault: BodyFault }
 
+/** So many pieces are joined if they are small: each takes hundreds of bytes, also one of a single byte. */
+const JOINED_PIECES = 256
+const JOINED_BYTES = 131_072
+
 /** The declared `content-length`; undefined for a chunked body. */
 export function declaredLength(req: IncomingMessage): number | undefined {
   const text = req.headers['content-length']
@@ -16,8 +20,8 @@ export function declaredLength(req: IncomingMessage): number | undefined {
 }
 
 /**
- * Reads a body as received, without joining its pieces. `onPiece` gets each piece when it arrives, so that validating a
- * large body does not block the event loop at its end; it returns false to stop.
+ * Reads a body as received, without joining its pieces, unless there are very many small ones. `onPiece` gets each piece
+ * when it arrives, so that validating a large body does not block the event loop at its end; it returns false to stop.
  *
  * A declared length over the limit is rejected before a byte is read: a client that is still sending would get a
  * reset instead of its answer.
@@ -43,6 +47,9 @@ class BodyReader {
   #resolve: ((read: BodyRead) => void) | undefined
   #pieces: Buffer[] = []
   #lengthBytes = 0
+  /** The last pieces, up to JOINED_PIECES. */
+  #lastCount = 0
+  #lastBytes = 0
 
   constructor(
     req: IncomingMessage,
@@ -65,9 +72,18 @@ class BodyReader {
     this.#lengthBytes += piece.length
     const fault =
       this.#lengthBytes > this.#limitBytes ? 'too_large' : this.#onPiece(piece) ? undefined : 'unwanted'
-    if (!fault) return void this.#pieces.push(piece)
+    if (!fault) return this.#keep(piece)
     discard(this.#req)
     this.#settle({ ok: false, fault })
+  }
+
+  #keep(piece: Buffer): void {
+    this.#pieces.push(piece)
+    this.#lastBytes += piece.length
+    if (++this.#lastCount < JOINED_PIECES) return
+    if (this.#lastBytes <= JOINED_BYTES) this.#pieces.push(Buffer.concat(this.#pieces.splice(-JOINED_PIECES)))
+    this.#lastCount = 0
+    this.#lastBytes = 0
   }
 
   readonly #reject = (rejection: HttpRejection): void => this.#settle({ ok: false, fault: rejection })

@@ -11,6 +11,8 @@ import type { ClientPool, Pools } from './pools.ts'
 import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 
+/** An idle connection that the upstream has closed says so within a round trip; a busy process sees it later. */
+const STALE_WITHIN_MS = 2_000
 /** Beyond these limits a rejected answer's connection is closed instead of reused. */
 const MAX_DISCARDED_BYTES = 65_536
 const MAX_DISCARD_MS = 5_000
@@ -66,6 +68,7 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   #discardable: number | undefined
   /** A byte of an answer has arrived. */
   #began = false
+  #dispatchedMs = 0
   #hasHead = false
   /** The whole request has been sent. */
   #sent = false
@@ -132,6 +135,7 @@ export class Exchange implements ResponseHandler, Timed, Answered {
 
   onDispatched(): void {
     this.#isDispatched = true
+    this.#dispatchedMs = this.#ports.clock.monotonicMs()
   }
 
   onSent(): void {
@@ -248,13 +252,15 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   }
 
   /**
-   * An idle connection closed without a byte of an answer: the upstream had closed it before it received the request. So
+   * An idle connection closed soon, without a byte of an answer: the upstream had closed it before it received the request. So
    * the request is sent again, on a new connection.
    */
   #wasStale(error: Error): boolean {
     const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
     const isClosed = error instanceof ConnectionClosed || CLOSED_CODES.has(code)
-    return isClosed && this.#connection.reused && !this.#began
+    if (!isClosed || !this.#connection.reused || this.#began) return false
+    // What closes later has taken the request, and may have carried it out.
+    return !this.#isDispatched || this.#ports.clock.monotonicMs() - this.#dispatchedMs < STALE_WITHIN_MS
   }
 
   #end(error: Error | undefined): void {

@@ -21,6 +21,8 @@ interface Played {
   readonly client: RawClient
   readonly delivered: Promise<Delivered>
   readonly aborted: readonly Error[]
+  /** How often the upstream was told to go on. */
+  readonly resumed: () => number
 }
 
 /** A delivery over a real answer of node:http, from an upstream that the test plays, settled when the test says. */
@@ -45,8 +47,9 @@ async function delivery(
   await client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
 
   const aborted: Error[] = []
+  let resumes = 0
   const exchange: Answered = {
-    resume: () => undefined,
+    resume: () => void resumes++,
     abort: reason => void aborted.push(reason),
   }
   const filterOptions = {
@@ -88,7 +91,7 @@ async function delivery(
   })
   res.on('close', () => sink.clientLeft())
   sink.begin()
-  return { sink, res, client, delivered, aborted }
+  return { sink, res, client, delivered, aborted, resumed: () => resumes }
 }
 
 const EVENT = 'data: {"a":1}\n\n'
@@ -229,4 +232,18 @@ describe('the last bytes of an answer', () => {
     settled.open()
     sink.onEnd()
   })
+})
+
+it('reads nothing more behind the last event until the bill is written', async () => {
+  const bill = gate()
+  const { sink, client, resumed } = await delivery('stream', () => bill.opened)
+  expect(sink.onPiece(bytes(EVENT))).toBe(true)
+  expect(sink.onPiece(bytes(DONE))).toBe(true)
+  expect(sink.onPiece(bytes(': more\n\n'))).toBe(false)
+  expect(resumed()).toBe(0)
+  bill.open()
+  await expect.poll(resumed).toBe(1)
+  expect(sink.onPiece(bytes(': last\n\n'))).toBe(true)
+  sink.onEnd()
+  await client.until(({ body }) => /: more\n\n[^]*: last\n\n/.test(body.toString()))
 })

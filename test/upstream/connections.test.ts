@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
 import { CHAT, loggedFor, post } from '../gateway/calls.ts'
 import { json } from '../support/answers.ts'
 import { bareUpstream } from '../support/bare-upstream.ts'
@@ -54,6 +55,20 @@ describe('a connection that was idle and dies under a request without a byte', (
     expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(200)
     expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
     expect(asked).toBe(3)
+  })
+
+  it('is not sent again if it was open for seconds: the upstream may have carried it out', async () => {
+    const clock = { ...systemClock }
+    let asked = 0
+    const upstream = await bareUpstream(onTestFinished, socket => {
+      if (++asked === 1) return void socket.write(OK)
+      clock.monotonicMs = () => systemClock.monotonicMs() + 2_000
+      socket.end()
+    })
+    const gateway = await testGateway(onTestFinished, config(upstream.url), { clock })
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(200)
+    expect((await post(gateway, CHAT, { model: 'm' })).status).toBe(502)
+    expect(asked).toBe(2)
   })
 
   it('is not sent again once a byte of an answer has come: it may have been served', async () => {

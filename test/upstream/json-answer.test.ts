@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { AnswerFormat } from '../../src/schema/paths.ts'
 import { JsonAnswer } from '../../src/upstream/answer/json.ts'
-import { cut, filtered, NAME, octets, SERVED } from './filtering.ts'
+import { cut, filtered, NAME, octets, optionsFor, SERVED } from './filtering.ts'
 
 const json = (text: string, positions: readonly number[] = []) =>
   filtered(options => new JsonAnswer(options), cut(Buffer.from(text), positions))
@@ -35,6 +36,29 @@ describe('an answer in JSON', () => {
     for (let at = 0; at < bytes.length; at++)
       expect(filtered(options => new JsonAnswer(options), [bytes.subarray(0, at)]).whole).toBe(false)
   })
+
+  it.each<[AnswerFormat, string, boolean]>([
+    ['chat', `{"error":{"message":"no ${SERVED}"},"model":${named}}`, true],
+    ['chat', `{"model":${named},"choices":[],"error":{"message":"no ${SERVED}","x":[{"a":"}"}]}}`, true],
+    ['messages', `{"type":"error","error":{"type":"overloaded_error","message":"no ${SERVED}"}}`, true],
+    ['chat', `{"error":null,"model":${named}}`, false],
+    ['chat', `{"error":"none","model":${named}}`, false],
+  ])(
+    'of %s that is an error with a status of success has failed, with the name restored: %s',
+    (format, text, failed) => {
+      const external = JSON.stringify(NAME)
+      const expected = octets(
+        text.replaceAll(named, () => external).replace(`no ${SERVED}`, () => `no ${external.slice(1, -1)}`),
+      )
+      for (let at = 0; at <= text.length; at++) {
+        const filter = new JsonAnswer(optionsFor({ format }))
+        const out = cut(Buffer.from(text), [at]).flatMap(piece => [...filter.push(Buffer.from(piece))])
+        expect(filter.end()).toBe(true)
+        expect(Buffer.concat([...out, ...filter.takeLast()]).toString('latin1')).toBe(expected)
+        expect(filter.failed).toBe(failed)
+      }
+    },
+  )
 
   it('is withheld whole while it is small, so that a failure can still become a status', () => {
     const result = json(ANSWER, [10, 50, 100])

@@ -283,6 +283,17 @@ describe('the end of a stream', () => {
     expect(sse(anthropic, [], { format: 'messages' })).toMatchObject({ bytes: anthropic, whole: true })
   })
 
+  it.each(['data: {"error":{"message":"overloaded"}}\n', 'data: {"error":{"message":"overloaded"}}'])(
+    'has failed if its last event is an error, also without the end of its line: %j',
+    text => {
+      for (let at = 0; at <= text.length; at++) {
+        const filter = new SseAnswer(optionsFor())
+        for (const piece of cut(Buffer.from(text), [at])) filter.push(Buffer.from(piece))
+        expect([filter.end(), filter.failed]).toEqual([true, true])
+      }
+    },
+  )
+
   it('passes what comes behind the last event, after it', () => {
     const text = `data: [DONE]\n\n: bye\n\ndata: {"model":${named}}\n\n`
     for (let at = 0; at <= text.length; at++) expect(sse(text, [at]).bytes).toBe(renamed(text))

@@ -14,17 +14,21 @@ const NOTHING = Buffer.alloc(0)
 const FAILED = Buffer.from('"failed"')
 /** The members that are replaced or read. */
 const WATCHED: Readonly<Record<AnswerFormat, ReadonlySet<string>>> = {
-  chat: new Set(['model', 'usage', 'meta']),
-  messages: new Set(['model', 'usage']),
-  media: new Set(['model', 'usage']),
+  chat: new Set(['model', 'usage', 'meta', 'error']),
+  messages: new Set(['model', 'usage', 'error']),
+  media: new Set(['model', 'usage', 'error']),
   responses: new Set(['model', 'usage', 'id', 'output', 'status', 'error']),
 }
 
 /** Filters an answer that is one JSON object. */
 export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
-  /** A response says that it has failed. */
-  failed = false
+  /** A response says that it has failed; or another answer is an error, with a status of success and without text. */
+  get failed(): boolean {
+    return this.#options.format === 'responses' ? this.#hasFailed : this.#hasFailed && this.#textBytes === 0
+  }
+
+  #hasFailed = false
   readonly #options: FilterOptions
   readonly #scanner = new AnswerScanner()
   #held: Buffer[] = []
@@ -106,6 +110,10 @@ export class JsonAnswer implements AnswerFilter {
       const member = members[this.#seenMembers]
       if (!member || member.start < this.#heldFrom || !this.#watched.has(member.name)) continue
       if (this.#options.format === 'responses') this.#lookAtResponse(member)
+      else if (member.name === 'error' && member.kind === 'object') {
+        this.#hasFailed = true
+        this.#restoreError(member)
+      }
       if (member.name === 'model' && member.kind === 'string') {
         this.#edits.push({ start: member.start, end: member.end, bytes: this.#options.nameJson })
       } else if (member.kind === 'object' && member.name !== 'error')
@@ -115,19 +123,24 @@ export class JsonAnswer implements AnswerFilter {
 
   /** The ids of a response and of its items, its status, and the model name in its error. */
   #lookAtResponse(member: JsonMember): void {
-    const { name, kind, start, end } = member
-    const { observer, servedModel, nameJson } = this.#options
+    const { name, kind } = member
+    const { observer } = this.#options
     if (name === 'id' && kind === 'string') {
       const id = storedId(this.#textOf(member))
       if (id !== undefined) observer.onStoredId?.('response', id)
     } else if (name === 'output' && kind === 'array') {
       for (const id of itemIds(this.#textOf(member))) observer.onStoredId?.('item', id)
-    } else if (name === 'status') this.failed = this.#textOf(member).equals(FAILED)
-    else if (name === 'error' && kind === 'object') {
-      const text = this.#textOf(member).toString('latin1')
-      const restored = new ServedName(servedModel, nameJson).restored(text, true)
-      this.#edits.push({ start, end, bytes: Buffer.from(restored, 'latin1') })
-    }
+    } else if (name === 'status') this.#hasFailed = this.#textOf(member).equals(FAILED)
+    else if (name === 'error' && kind === 'object') this.#restoreError(member)
+  }
+
+  /** The model name in an error. */
+  #restoreError(member: JsonMember): void {
+    const { servedModel, nameJson } = this.#options
+    const { start, end } = member
+    const text = this.#textOf(member).toString('latin1')
+    const restored = new ServedName(servedModel, nameJson).restored(text, true)
+    this.#edits.push({ start, end, bytes: Buffer.from(restored, 'latin1') })
   }
 
   get #watched(): ReadonlySet<string> {

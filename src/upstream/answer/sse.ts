@@ -165,7 +165,11 @@ export class SseAnswer implements AnswerFilter {
     // The last event may lack the empty line after it: clients read it anyway.
     const { bytes, events } = new SseSplitter(Number.POSITIVE_INFINITY).push(Buffer.concat([rest, EVENT_END]))
     const edits: Edit[] = []
-    for (const event of events) complete = this.#look(bytes, event, edits) !== undefined || complete
+    for (const event of events) {
+      const ending = this.#look(bytes, event, edits)
+      if (ending === 'error') this.#errorSeen = true
+      complete ||= ending !== undefined
+    }
     this.#withheld.push(...splice([bytes.subarray(0, rest.length)], edits))
     return complete
   }
