@@ -275,8 +275,8 @@ function isBefore(members: readonly JsonMember[], end: number, name: string): bo
 }
 
 /**
- * The field that some upstreams read for a name, which match names in any letter case (Go's encoding/json, with Unicode's folding of ſ
- * and K); undefined if it is written so.
+ * The field that some upstreams read for a name; undefined if it is written so. They match names in any letter case (Go's
+ * encoding/json, with Unicode's folding of ſ and K).
  */
 function otherSpellingOf(name: string): string | undefined {
   return name.length > MAX_FOLDED_LENGTH || FOLDED.test(name)

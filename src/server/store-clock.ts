@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 export class StoreClock implements Clock {
   readonly #own: Clock
   readonly #askOffMs: () => Promise<number>
-  /** Undefined: both clocks agree. */
+  /** Undefined: both clocks agree, within a second. */
   #known: { readonly nowMs: number; readonly tickMs: number } | undefined
 
   /** @param askOffMs Resolves with the milliseconds that the store's clock is ahead; 0: they agree. */
@@ -16,7 +16,7 @@ export class StoreClock implements Clock {
     this.#askOffMs = askOffMs
   }
 
-  /** Must be called every second: either clock may be set. @throws the errors of `askOffMs`; the last answer counts on. */
+  /** Must be called every second: the clock of the machine may be set. @throws the errors of `askOffMs`; the last answer counts on. */
   async follow(): Promise<void> {
     const offMs = await this.#askOffMs()
     const nowMs = this.#own.nowMs() + offMs

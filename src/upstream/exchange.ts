@@ -252,8 +252,8 @@ export class Exchange implements ResponseHandler, Timed, Answered {
   }
 
   /**
-   * An idle connection closed soon, without a byte of an answer: the upstream had closed it before it received the request. So
-   * the request is sent again, on a new connection.
+   * An idle connection closed soon, without a byte of an answer: the upstream had closed it before it received the request.
+   * So the request is sent again, on a new connection.
    */
   #wasStale(error: Error): boolean {
     const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

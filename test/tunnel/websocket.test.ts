@@ -41,7 +41,7 @@ function frame(first: number, payload: Buffer | string = ''): Buffer {
   return Buffer.concat([Buffer.from([first, ...length, 0, 0, 0, 0]), bytes])
 }
 
-it('that fails on its first bytes, before its owner listens, ends a connection and no process', async () => {
+it('ends its connection, and not the process, if it fails on its first bytes, before anyone listens', async () => {
   const [near] = await sockets()
   const carrier = new WebSocketCarrier(near, { head: Buffer.from('garbage'), random: systemRandom })
   await once(near, 'close')
