@@ -167,8 +167,8 @@ export const SHARE_FAULTS: readonly ShareFault[] = [
   {
     what: 'the sum of another limit counts',
     file: 'grantor',
-    text: 'this.#tables.spent(name, Math.max',
-    by: "this.#tables.spent({ ...name, limit: 'budget' }, Math.max",
+    text: 'this.#tables.spent(name, windowStart',
+    by: "this.#tables.spent({ ...name, limit: 'budget' }, windowStart",
   },
   {
     what: 'what is wanted is not saved',
