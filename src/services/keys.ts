@@ -170,8 +170,9 @@ export async function deleteKey(
     context.signal.throwIfAborted()
   }
   const { tenant } = context.actor
-  if (tenant !== undefined) assertOwnKey(tenant, name)
-  return remove(context, 'delete_key', { kind: 'key', name, ...(version !== undefined && { version }) })
+  const assertAllowed = tenant === undefined ? undefined : () => assertOwnKey(context, tenant, name)
+  const target = { kind: 'key', name, ...(version !== undefined && { version }) } as const
+  return remove(context, 'delete_key', target, { assertAllowed })
 }
 
 /**

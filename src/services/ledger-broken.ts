@@ -8,6 +8,8 @@ export interface LedgerChecked {
   /** Entries in archives that were counted by their recorded sums, without reading the files. */
   readonly archived: number
   readonly openHolds: number
+  /** Rows of journals that are not in the store yet, and so not checked. */
+  readonly unfoldedRows: number
   /** Tenants with a balance or a hold. */
   readonly accounts: number
 }

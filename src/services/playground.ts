@@ -2,6 +2,7 @@ import { ApiError } from '../base/catalogue/api.ts'
 import { pause } from '../base/clock.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
+import { modelName } from '../schema/scalars.ts'
 import { callToJson } from '../store/ledger/to-json.ts'
 import { record } from './audit.ts'
 import { type CallFilters, ownTenant, withoutCauses } from './calls.ts'
@@ -30,10 +31,10 @@ export async function* callPlayground(
 ): AsyncGenerator<PlaygroundEvent> {
   const { clock } = context
   const url = await gatewayUrl(context)
-  const model = body['model']
+  const model = modelName.safeParse(body['model'])
   await record(context, {
     action: 'call_playground',
-    ...(typeof model === 'string' && { target: `publication/${model}` }),
+    ...(model.success && { target: `publication/${model.data}` }),
   })
   const startedMs = clock.monotonicMs()
   const answer = await ask(new URL(path, url), secret, body, left)

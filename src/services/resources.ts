@@ -103,13 +103,22 @@ export async function update(
   return (await find(context, kind, name)).resource
 }
 
-/** Returns the revision of the delete. @throws what {@link deleteManually} throws. */
+/**
+ * Returns the revision of the delete.
+ *
+ * @param assertAllowed rejects by throwing.
+ * @throws what {@link deleteManually} throws.
+ */
 export async function remove(
   context: Context,
   action: OperationId,
   target: Target,
+  { assertAllowed }: Pick<Author, 'assertAllowed'> = {},
 ): Promise<{ readonly revision: number }> {
-  const { id: revision } = await deleteManually(context.store, target, authorOf(context))
+  const { id: revision } = await deleteManually(context.store, target, {
+    ...authorOf(context),
+    assertAllowed,
+  })
   await record(context, { action, target: `${target.kind}/${target.name}`, revision })
   return { revision }
 }

@@ -63,13 +63,24 @@ function isOwnKey(tenant: string, name: string): boolean {
   return name.length > ownPrefix(tenant).length && name.startsWith(ownPrefix(tenant))
 }
 
-/** Users of a tenant delete only keys that they could have created. @throws {ApiError} forbidden */
-export function assertOwnKey(tenant: string, name: string): void {
-  if (isOwnKey(tenant, name)) return
-  throw new ApiError(
-    'forbidden',
-    `The key ${name} was made by the operator: only an administrator deletes it.`,
-  )
+/**
+ * Users of a tenant delete only keys that they could have created, as they created them: to delete and create a key again
+ * must not undo what the operator did to it.
+ * @throws {ApiError} forbidden
+ */
+export async function assertOwnKey(
+  { store }: Pick<Context, 'store'>,
+  tenant: string,
+  name: string,
+): Promise<void> {
+  const { resources, holds } = await store.find({ kind: 'key', name })
+  const [key] = resources
+  const reason = !isOwnKey(tenant, name)
+    ? 'was made by the operator'
+    : holds.length > 0
+      ? 'is disabled'
+      : key && key.updatedRevision !== key.createdRevision && 'was changed by the operator'
+  if (reason) throw new ApiError('forbidden', `The key ${name} ${reason}: only an administrator deletes it.`)
 }
 
 function identityIssues(tenant: string, name: string, { kind, tenant: of, hash }: Spec<'key'>): Issue[] {

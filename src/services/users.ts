@@ -81,7 +81,7 @@ export async function createUser(
  */
 export async function makeFirstAdmin(
   store: Store,
-  hasher: PasswordHasher,
+  hasher: Pick<PasswordHasher, 'hash'>,
   ports: { readonly environment: Readonly<Record<string, string | undefined>>; readonly log: Log },
 ): Promise<void> {
   if ((await store.users.users({ limit: 1 })).length > 0) return
@@ -97,11 +97,14 @@ export async function makeFirstAdmin(
       hint: `Set another password, or unset it and run \`gw users create ${FIRST_ADMIN} --role admin\`.`,
     })
   }
-  await store.users.createUser({
-    name: FIRST_ADMIN,
-    role: 'admin',
-    passwordHash: await hasher.hash(password),
-  })
+  const passwordHash = await hasher.hash(password)
+  try {
+    await store.users.createUser({ name: FIRST_ADMIN, role: 'admin', passwordHash })
+  } catch (error) {
+    // Another gateway of the store has started at the same time.
+    if (error instanceof CommandError && error.code === 'already_exists') return
+    throw error
+  }
   const actor = { origin: 'cli', name: FIRST_ADMIN, role: 'admin' } as const
   const change = { action: 'create_first_admin', target: `user/${FIRST_ADMIN}` } as const
   await record({ actor, auditLog: store.users }, change)

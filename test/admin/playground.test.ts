@@ -19,12 +19,7 @@ test('the answer of a gateway comes as events, and the call is in the audit with
   await bareGateway(scene, afterAll)
   const [gateway] = await scene.store.gateways()
   expect((await scene.call('get_session', { as })).body['gateway_url']).toBe(gateway?.url)
-  const answer = await fetch(`${scene.url}${API_PREFIX}/playground/calls`, {
-    method: 'POST',
-    headers: { ...as.headers, 'content-type': 'application/json' },
-    body: JSON.stringify(BODY),
-  })
-  const events = (await answer.text())
+  const events = (await call(BODY))
     .split('\n\n')
     .filter(Boolean)
     .map(block => JSON.parse(block.split('\ndata: ')[1] ?? '') as PlaygroundEvent)
@@ -44,3 +39,20 @@ test('only paths of the gateway are asked', async () => {
     expect(status, path).toBe(422)
   }
 })
+
+test('what is no name of a model is not in the audit', async () => {
+  const body = { ...BODY, body: { model: 'm'.repeat(100_000) } }
+  await call(body)
+  const [line] = await scene.store.users.audit({ limit: 1 })
+  expect(line).toMatchObject({ action: 'call_playground' })
+  expect(line).not.toHaveProperty('target')
+})
+
+async function call(body: object): Promise<string> {
+  const answer = await fetch(`${scene.url}${API_PREFIX}/playground/calls`, {
+    method: 'POST',
+    headers: { ...as.headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return answer.text()
+}

@@ -14,9 +14,11 @@ await call('create_tenant', {
 })
 await call('create_tenant', { as: ada, body: { name: 'red' } })
 await call('create_key', { as: ada, body: { name: 'blue-app', kind: 'tenant', tenant: 'blue' } })
+await call('create_tenant', { as: ada, body: { name: 'green', self_service: { max_keys: 9 } } })
 await addUser('tom', 'tenant', 'blue')
+await addUser('gina', 'tenant', 'green')
 await addUser('rita', 'tenant', 'red')
-const [tom, rita] = [await logIn('tom'), await logIn('rita')]
+const [tom, rita, gina] = [await logIn('tom'), await logIn('rita'), await logIn('gina')]
 const own = { kind: 'tenant', tenant: 'blue' }
 
 test('without self_service the users of a tenant create no keys', async () => {
@@ -64,4 +66,21 @@ test('a tenant deletes the keys that it could have created, and no others', asyn
   expect((await deleted('blue/a')).status).toBe(200)
   const again = await call('create_key', { as: tom, body: { ...own, name: 'blue/d' } })
   expect(again.status).toBe(201)
+})
+
+test.each([
+  ['disabled', { call: 'disable_key' }],
+  ['changed by the operator', { call: 'update_key', body: { budget: { amount: '1', per: 'day' } } }],
+] as const)('a tenant does not undo by a new key that its key was %s', async (reason, by) => {
+  const name = `green/${by.call}`
+  const made = await call('create_key', { as: gina, body: { name, kind: 'tenant', tenant: 'green' } })
+  expect(made.status).toBe(201)
+  const headers = { 'if-match': made.headers.get('etag') ?? '' }
+  const change = 'body' in by ? { body: by.body, headers } : {}
+  const done = await call(by.call, { as: ada, params: { name }, ...change })
+  expect(done.status, JSON.stringify(done.body)).toBe(200)
+  const { status, body } = await call('delete_key', { as: gina, params: { name } })
+  expect([status, body.code]).toEqual([403, 'forbidden'])
+  expect(body.detail).toContain(reason)
+  expect((await call('delete_key', { as: ada, params: { name } })).status).toBe(200)
 })

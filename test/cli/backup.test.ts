@@ -244,8 +244,12 @@ describe('gw restore', () => {
     const { exit, stdout } = await run('restore copy.db --format json')
     expect(exit).not.toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ error: { code } })
-    // The lock file of the lease stays.
-    expect(inStore().filter(name => !/-(wal|shm)$/.test(name))).toEqual(['gw.db', 'gw.db.gateway'])
+    // The files of the locks stay.
+    expect(inStore().filter(name => !/-(wal|shm)$/.test(name))).toEqual([
+      'gw.db',
+      'gw.db.gateway',
+      'gw.db.gateway-start',
+    ])
     expect(files()).toEqual(beside)
     expect(existsSync(dir.at('copy.db'))).toBe(true)
     expect(await revisions('history')).toBe(2)

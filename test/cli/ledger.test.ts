@@ -44,6 +44,7 @@ describe('gw ledger verify', () => {
       entries: 2,
       archived: 0,
       open_holds: 1,
+      unfolded_rows: 0,
       accounts: 1,
       findings: [],
     })

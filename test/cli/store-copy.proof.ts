@@ -1,10 +1,16 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { transferStore } from '../../src/store/transfer/transfer.ts'
 import { emptyDatabase } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { FIRST, SECOND } from './sample-tree.ts'
 import { billed, write } from './traffic.ts'
+
+/** The lock that a gateway needs to join. */
+const JOIN = 'do $$ begin lock table instances in row exclusive mode nowait; end $$'
+/** PostgreSQL, appendix A. */
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** What is asked of each store, and must be answered the same. */
 const QUESTIONS = [
@@ -79,4 +85,23 @@ test('a store is copied to PostgreSQL and back, and answers everything as before
 
   const again = await run(`store copy ${first} ${url}`, first)
   expect(again).toMatchObject({ exit: 4, stdout: expect.stringContaining('is not empty') })
+})
+
+test('no gateway joins the database that is being copied', async () => {
+  const { folder, run } = await setUp()
+  const { url, query } = await emptyDatabase(onTestFinished)
+  folder.write('gw.yaml', FIRST)
+  expect(await run('apply --yes --skip-probe', url)).toMatchObject({ exit: 0 })
+  // Its connection is open before the copy begins.
+  await query('select 1')
+  let joined: Promise<unknown> | undefined
+  await transferStore(url, 'sqlite:copy.db', {
+    clock: systemClock,
+    folder: folder.path,
+    signal: new AbortController().signal,
+    onProgress: () => {
+      joined ??= query(JOIN).catch((error: Error) => error)
+    },
+  })
+  expect(await joined).toMatchObject({ code: LOCK_NOT_AVAILABLE })
 })

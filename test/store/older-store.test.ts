@@ -115,7 +115,7 @@ test('every column of a call comes through, and every entry of a wallet', async 
         'partial,estimated', 12, 3, 2, 'the disk', '["a: b"]');`)
   const { ledger, store } = await openBoth({}, folder)
   const { findings, ...counts } = await store.accounting.verify()
-  expect(counts).toEqual({ entries: 6, archived: 0, openHolds: 1 })
+  expect(counts).toEqual({ entries: 6, archived: 0, openHolds: 1, unfoldedRows: 0 })
   expect(findings).toEqual([expect.objectContaining({ row: 'request b, attempt 1' })]) // overdue since then
   expect(await store.accounting.walletEntries('acme')).toEqual([
     { id: 6, kind: 'adjust', atMs: NOON_MS, amountNano: -3n, reference: 'fix', flags: [] },
@@ -181,7 +181,13 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   ])
   expect(await ledger.recover(NOON_MS)).toBe(1)
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 3, archived: 0, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 3,
+    archived: 0,
+    openHolds: 0,
+    unfoldedRows: 0,
+    findings: [],
+  })
   await ledger.open(hold('c'))
   await ledger.end(
     settle('c', {
@@ -192,7 +198,13 @@ test('a store of the baseline keeps its rows, adds up, and takes new ones', asyn
   await ledger.open(hold('d'))
   await ledger.end(settle('d', { usage: usageOf({ durationMs: 1_500, characters: 7, images: 2 }) }))
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 5, archived: 0, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 5,
+    archived: 0,
+    openHolds: 0,
+    unfoldedRows: 0,
+    findings: [],
+  })
   const span = { sinceMs: NOON_MS, untilMs: NOON_MS + 1_000 }
   expect(await store.accounting.usage({ by: 'key', ...span })).toMatchObject([
     {

@@ -9,7 +9,7 @@ import { inStore } from '../in-store.ts'
 import { newCommand } from '../new-command.ts'
 import { mibText } from '../output/figures.ts'
 import { type ArchiveShown, archiveToJson, checkedToJson, findingsToText } from '../output/ledger-text.ts'
-import { printPage } from '../output/output.ts'
+import { type Output, printPage } from '../output/output.ts'
 import { progressLine } from '../output/progress.ts'
 import { printable } from '../output/style.ts'
 import { type Column, table } from '../output/table.ts'
@@ -50,6 +50,7 @@ function verifyCommand(bind: BindHandler): Command {
           const checked = await inStore(session, 'read', context =>
             verifyLedger(context, files, onProgress),
           ).finally(() => progress.clear())
+          warnOfUnfolded(out, checked)
           out.result({
             text: () => `${checkedText(checked)}: all sums match.\n`,
             json: () => ({ fits: true, ...checkedToJson(checked), findings: [] }),
@@ -58,6 +59,7 @@ function verifyCommand(bind: BindHandler): Command {
         } catch (error) {
           // The findings are the result of this command, so they go to stdout; the verdict goes to stderr.
           if (!(error instanceof LedgerBroken)) throw error
+          warnOfUnfolded(out, error.checked)
           out.print(`${checkedText(error.checked)}.\n${findingsToText(error.findings, out.style)}`)
           return out.fail(error, 'detailed')
         }
@@ -153,6 +155,13 @@ const COLUMNS: readonly Column<ArchiveShown>[] = [
   { title: 'SHA-256', cell: ({ sha256 }) => sha256, narrowest: 8 },
   { title: 'FILE', cell: ({ file }) => file, narrowest: 8 },
 ]
+
+function warnOfUnfolded(out: Output, { unfoldedRows }: LedgerChecked): void {
+  if (unfoldedRows === 0) return
+  out.info(
+    `${unfoldedRows} rows of the ledger were not checked: no gateway has folded the journal since a crash. Start it once, and check again.`,
+  )
+}
 
 function checkedText({ entries, archived, openHolds, accounts }: LedgerChecked): string {
   const count = pluralize(entries, 'entry', 'entries')

@@ -15,10 +15,10 @@ export function findingsToJson(findings: readonly Finding[]): Json {
   return findings.map(({ table, row, problem }) => ({ table, row, problem }))
 }
 
-export function checkedToJson({ entries, archived, openHolds, accounts }: LedgerChecked): {
+export function checkedToJson({ entries, archived, openHolds, unfoldedRows, accounts }: LedgerChecked): {
   readonly [member: string]: Json
 } {
-  return { entries, archived, open_holds: openHolds, accounts }
+  return { entries, archived, open_holds: openHolds, unfolded_rows: unfoldedRows, accounts }
 }
 
 /** The JSON of an archive. */

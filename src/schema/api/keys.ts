@@ -110,7 +110,7 @@ export const keyOperations = {
     tag: 'keys',
     summary: 'Delete a key and its secrets',
     description:
-      'Its usage stays in the ledger. Users of a tenant delete only keys that they could have created.',
+      'Its usage stays in the ledger. Users of a tenant delete only keys that they could have created, unless an administrator changed or disabled them.',
     params: byName,
     target: 'key',
     answer: { status: 200, description: 'The key is deleted.', schema: revised },

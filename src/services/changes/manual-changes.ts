@@ -35,7 +35,7 @@ export interface Author {
   readonly check?: Check
   /** Sealed secrets that belong to the change. */
   readonly kept?: readonly StoredCredential[]
-  /** Rejects a new resource by throwing. Called before each attempt, so that it judges the state that is committed on. */
+  /** Rejects that a resource is created or deleted, by throwing. Called before each attempt, so that it judges the state that is committed on. */
   readonly assertAllowed?: (() => Promise<void>) | undefined
 }
 
@@ -100,6 +100,7 @@ export async function changeManually(
 export function deleteManually(store: Store, target: Target, actor: Author): Promise<Revision> {
   return commitOnTop(store, actor, async () => {
     const { head } = await readTarget(store, target)
+    await actor.assertAllowed?.()
     const { kind, name } = target
     const counts = { ...NONE, delete: 1 }
     return { base: head.revision, counts, puts: [], deletes: [{ kind, name }], tenantUsers: 'reject' }

@@ -1,4 +1,5 @@
 import type { SharedLimit } from '../../schema/shares.ts'
+import { waitForBacklog } from '../journal/backlog.ts'
 import { sharedLimits } from '../shares/instances.ts'
 import { archiveLedger, type BarePorts } from './archive/archive-ledger.ts'
 import { archivesWithFiles, selectArchives } from './archive/archives.ts'
@@ -16,6 +17,9 @@ import type {
   VerifyWatch,
 } from './types.ts'
 import { verifyLedger } from './verify/verify.ts'
+
+/** A gateway that runs folds its journal every 100 ms. */
+const FOLDED_WITHIN_MS = 2_000
 
 /** The store's read and write transactions: `read` and `write` as `readBare` and `writeBare`, with Kysely. */
 export interface AccountingPorts extends BarePorts, SqlPorts {}
@@ -37,10 +41,13 @@ export class SqliteAccounting extends SqlAccounting {
     return this.#ports.readBare(async raw => sharedLimits(raw, owners, this.#ports.clock.nowMs()))
   }
 
-  verify(watch?: VerifyWatch): Promise<Verification> {
-    return this.#ports.readBare(async raw =>
+  async verify(watch?: VerifyWatch): Promise<Verification> {
+    const path = await this.#ports.readBare(async raw => (raw.memory ? undefined : raw.name))
+    const unfoldedRows = path === undefined ? 0 : await waitForBacklog(path, FOLDED_WITHIN_MS)
+    const verified = await this.#ports.readBare(async raw =>
       verifyLedger(raw, this.#ports.clock.nowMs(), await archivesWithFiles(raw, watch?.files ?? []), watch),
     )
+    return { ...verified, unfoldedRows }
   }
 
   archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {

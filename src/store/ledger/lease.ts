@@ -11,6 +11,8 @@ export interface Lease {
 
 /** How many gateways may serve a store. */
 const MAX_LANES = 64
+/** A gateway that starts has the right to start for some milliseconds. */
+const START_WAIT_MS = 1_000
 
 /**
  * Takes the lease of a lane of the database at `path`: an exclusive lock on the file `<path>.gateway`, in a transaction
@@ -21,14 +23,31 @@ const MAX_LANES = 64
 export function takeLease(path: string, lane = 0): Lease {
   // Two paths to one file must share one lease.
   const lockPath = withLane(`${realStorePath(path)}.gateway`, lane)
+  return lock(lockPath, { waitMs: 0, whenLocked: `A gateway serves ${path}.` })
+}
+
+/**
+ * The right to start a gateway: who starts one has it until there is a lane, and who needs all lanes until the end, so
+ * that no gateway takes a new lane meanwhile.
+ * @throws {CommandError} store_in_use, store_missing, store_unavailable
+ */
+function takeRightToStart(path: string): Lease {
+  return lock(`${realStorePath(path)}.gateway-start`, {
+    waitMs: START_WAIT_MS,
+    whenLocked: `${path} is being copied, restored or converted: no gateway can start meanwhile.`,
+  })
+}
+
+/** @throws {CommandError} store_in_use, store_unavailable */
+function lock(path: string, { waitMs, whenLocked }: { waitMs: number; whenLocked: string }): Lease {
   let raw: Database.Database | undefined
   try {
-    raw = new Database(lockPath, { timeout: 0 })
+    raw = new Database(path, { timeout: waitMs })
     raw.exec('begin exclusive')
   } catch (error) {
     raw?.close()
-    if (!isBusy(error)) throw storeFault(error, lockPath)
-    throw new CommandError('store_in_use', `A gateway serves ${path}.`, { cause: error })
+    if (!isBusy(error)) throw storeFault(error, path)
+    throw new CommandError('store_in_use', whenLocked, { cause: error })
   }
   const held = raw
   return { release: () => void held.close() }
@@ -49,19 +68,24 @@ export function tryLease(path: string, lane: number): Lease | undefined {
  * @throws {CommandError} store_in_use, store_missing, store_unavailable
  */
 export function takeFreeLane(path: string): { readonly lane: number; readonly lease: Lease } {
-  for (let lane = 0; lane < MAX_LANES; lane++) {
-    const lease = tryLease(path, lane)
-    if (lease) return { lane, lease }
+  const start = takeRightToStart(path)
+  try {
+    for (let lane = 0; lane < MAX_LANES; lane++) {
+      const lease = tryLease(path, lane)
+      if (lease) return { lane, lease }
+    }
+  } finally {
+    start.release()
   }
   throw new CommandError('store_in_use', `${MAX_LANES} gateways serve ${path}; there cannot be more.`)
 }
 
 /**
- * Takes the leases of all lanes: no gateway serves the store until they are released.
+ * Takes the leases of all lanes: no gateway serves the store, or starts to, until they are released.
  * @throws {CommandError} store_in_use, store_missing, store_unavailable
  */
 export function takeAllLeases(path: string): Lease {
-  const leases: Lease[] = []
+  const leases: Lease[] = [takeRightToStart(path)]
   const release = () => leases.forEach(lease => lease.release())
   try {
     for (const lane of lanesOf(`${realStorePath(path)}.gateway`)) leases.push(takeLease(path, lane))

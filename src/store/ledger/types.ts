@@ -370,6 +370,11 @@ export interface Verification {
   /** In archives whose files were not added up: for these, the sums that were recorded count. */
   readonly archived: number
   readonly openHolds: number
+  /**
+   * Rows of journals that no gateway has written to the store since a crash, with ends of calls among them. PostgreSQL: 0,
+   * journals on the disks of gateways are not seen.
+   */
+  readonly unfoldedRows: number
   /** Empty if the ledger is consistent. */
   readonly findings: readonly Finding[]
 }

@@ -211,6 +211,8 @@ async function withServer<T>(url: string, work: (client: PostgresClient) => Prom
   try {
     return await connections.use(client =>
       client.transaction('start transaction isolation level repeatable read', async () => {
+        // A gateway that starts now waits until the copy is there.
+        await client.query('lock table instances in share mode')
         const { rows } = await client.query('select from instances where is_fenced = 0 limit 1')
         if (rows.length === 0) return work(client)
         throw new CommandError('store_in_use', `Gateways serve ${connections.name}.`)

@@ -13,6 +13,7 @@ import { systemRandom } from '../../../src/base/random.ts'
 import { readableLines } from '../../../src/base/readable-lines.ts'
 import { serve } from '../../../src/server/serve.ts'
 import { openRemoteControl } from '../../../src/server/workers/remote-control.ts'
+import { makeFirstAdmin } from '../../../src/services/users.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { niceness } from '../../support/niceness.ts'
 import { storeOfFolder } from '../../support/store-of-folder.ts'
@@ -185,6 +186,24 @@ test('what an administrator is told who gave no password is told through the thr
     code: 'usage',
     hint: expect.stringContaining('gw users create admin'),
   })
+})
+
+test('of two first starts at the same time, one creates the administrator', { timeout: 60_000 }, async () => {
+  const folder = tempDir(onTestFinished)
+  const store = await openStore('sqlite:gw.db', { mode: 'create', clock: systemClock, folder: folder.path })
+  onTestFinished(() => store.close())
+  const log = logOf(NOWHERE)
+  // Both have seen that there is no user before one of them is created.
+  const gate = Promise.withResolvers<void>()
+  let hashing = 0
+  const hash = async () => {
+    if (++hashing === 2) gate.resolve()
+    await gate.promise
+    return 'a-hash'
+  }
+  const first = () => makeFirstAdmin(store, { hash }, { environment: { GW_ADMIN_PASSWORD: PASSWORD }, log })
+  await Promise.all([first(), first()])
+  expect(await store.users.users({ limit: 9 })).toHaveLength(1)
 })
 
 test('a control plane by itself answers what a gateway would know', { timeout: 60_000 }, async () => {

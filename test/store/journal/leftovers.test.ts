@@ -69,7 +69,13 @@ async function killed(journalId?: string) {
 test('what a killed gateway left in its journal is in the store after the next start, once', async () => {
   const { store, start, alarms, path } = await killed()
   const ledger = await start()
-  expect(await store.accounting.verify()).toEqual({ entries: 10, archived: 0, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 10,
+    archived: 0,
+    openHolds: 0,
+    unfoldedRows: 0,
+    findings: [],
+  })
   expect(await store.accounting.callLogs()).toHaveLength(10)
   await ledger.open(hold('later'))
   await ledger.end(settle('later'))
@@ -77,7 +83,13 @@ test('what a killed gateway left in its journal is in the store after the next s
   // After an orderly end the database alone is the store.
   expect(listSegments(journalFolder(path))).toEqual([])
   await start()
-  expect(await store.accounting.verify()).toEqual({ entries: 11, archived: 0, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 11,
+    archived: 0,
+    openHolds: 0,
+    unfoldedRows: 0,
+    findings: [],
+  })
   expect(alarms).toEqual([])
 })
 
@@ -89,7 +101,13 @@ test('a segment that a start could not remove is not folded again', async () => 
   await (await start()).close()
   writeFileSync(file, segment)
   await start()
-  expect(await store.accounting.verify()).toEqual({ entries: 10, archived: 0, openHolds: 0, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 10,
+    archived: 0,
+    openHolds: 0,
+    unfoldedRows: 0,
+    findings: [],
+  })
 })
 
 test('a gateway does not start on a damaged journal, and says which rows are missing and where', async () => {

@@ -109,6 +109,7 @@ test('any history of rows leaves what a plain map of them says, and adds up', as
         entries: oracle.ends.size + oracle.adjustments.length,
         archived: 0,
         openHolds: oracle.open.length,
+        unfoldedRows: 0,
         findings: [],
       })
       for (const tenant of ['acme', 'beta']) {

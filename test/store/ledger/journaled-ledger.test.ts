@@ -81,7 +81,13 @@ describe('rows', () => {
       expect.stringMatching(/^alarm: release of hold a, .* the hold has ended before/),
       expect.stringMatching(/^alarm: settle of hold never, .* there never was such a hold/),
     ])
-    expect(await store.accounting.verify()).toEqual({ entries: 1, archived: 0, openHolds: 0, findings: [] })
+    expect(await store.accounting.verify()).toEqual({
+      entries: 1,
+      archived: 0,
+      openHolds: 0,
+      unfoldedRows: 0,
+      findings: [],
+    })
   })
 
   test('that cannot be written are an alarm and reach their caller', async () => {
@@ -266,7 +272,13 @@ test('a thread that does not answer is trouble; a prepaid hold that was rejected
   locked.exec('commit')
   await hear('recovered')
   await ledger.flush()
-  expect(await store.accounting.verify()).toEqual({ entries: 2, archived: 0, openHolds: 1, findings: [] })
+  expect(await store.accounting.verify()).toEqual({
+    entries: 2,
+    archived: 0,
+    openHolds: 1,
+    unfoldedRows: 0,
+    findings: [],
+  })
 })
 
 /** Only a database that was made so gives pages back: https://sqlite.org/pragma.html#pragma_auto_vacuum */

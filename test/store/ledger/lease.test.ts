@@ -69,3 +69,19 @@ test('a restore needs all lanes, and gives them back', () => {
   takeAllLeases(path).release()
   expect(takeFreeLane(path).lane).toBe(0)
 })
+
+test('while somebody has all lanes, no gateway takes a new one', () => {
+  const path = database()
+  takeLease(path).release()
+  const all = takeAllLeases(path)
+  expect(() => takeFreeLane(path)).toThrow(
+    expect.objectContaining({
+      code: 'store_in_use',
+      message: expect.stringContaining('no gateway can start'),
+    }),
+  )
+  all.release()
+  const gateway = takeFreeLane(path)
+  expect(gateway.lane).toBe(0)
+  gateway.lease.release()
+})

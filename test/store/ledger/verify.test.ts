@@ -40,7 +40,13 @@ async function setUp() {
 
 test('a ledger that adds up has no findings', async () => {
   const { accounting } = await setUp()
-  expect(await accounting.verify()).toEqual({ entries: 3, archived: 0, openHolds: 1, findings: [] })
+  expect(await accounting.verify()).toEqual({
+    entries: 3,
+    archived: 0,
+    openHolds: 1,
+    unfoldedRows: 0,
+    findings: [],
+  })
 })
 
 test.each([
@@ -131,6 +137,12 @@ describe('names the row that does not fit', () => {
       'insert into usage_model_days select day + 1, tenant, publication, endpoint, 1,1,1,1,1,1,1,1,1,1,1,1,1 from usage_model_days',
       /^usage_model_days gpt, east, day 2026-01-16: its quarters come to more by -1 requests/,
     ],
+    [
+      'a share that was dropped',
+      `insert into scopes (owner, limit_name, kind, bound, per_minute, revision, since_ms, level, at_ms, leased, wanted)
+        values ('key app', 'quota', 'sum', '900', '0', 1, 0, '0', 0, '500', '0')`,
+      /^shares key app, quota: 500 is leased, but the shares of the gateways come to 0$/,
+    ],
     ['a hold that was dropped', 'delete from open_holds', /^open_holds count: is 0, but 1 are open$/],
     [
       'a hold too many',
@@ -215,7 +227,7 @@ test('a long ledger is gone through in steps: others get their turns, it tells h
   const progress: number[][] = []
   const verified = await accounting.verify({ onProgress: (...told) => progress.push(told) })
   clearInterval(others)
-  expect(verified).toEqual({ entries: 40_003, archived: 0, openHolds: 1, findings: [] })
+  expect(verified).toEqual({ entries: 40_003, archived: 0, openHolds: 1, unfoldedRows: 0, findings: [] })
   expect(turns).toBeGreaterThan(5)
   expect(progress.length).toBeGreaterThan(15)
   expect(progress[0]).toEqual([2_000, 40_003])

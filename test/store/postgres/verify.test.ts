@@ -45,7 +45,13 @@ async function setUp() {
 
 test('a ledger that adds up has no findings', async () => {
   const { accounting } = await setUp()
-  expect(await accounting.verify()).toEqual({ entries: 3, archived: 0, openHolds: 1, findings: [] })
+  expect(await accounting.verify()).toEqual({
+    entries: 3,
+    archived: 0,
+    openHolds: 1,
+    unfoldedRows: 0,
+    findings: [],
+  })
 })
 
 const OF = (request: string) => `request = '${request}'::bytea || decode(repeat('00', 12), 'hex')`

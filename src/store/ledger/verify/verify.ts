@@ -43,7 +43,7 @@ export async function verifyLedger(
   nowMs: number,
   archives: readonly ArchiveToVerify[],
   { onProgress, signal }: Omit<VerifyWatch, 'files'> = {},
-): Promise<Verification> {
+): Promise<Omit<Verification, 'unfoldedRows'>> {
   const carried = archives.filter(({ path }) => path === undefined).map(({ archive }) => archive)
   const closedBeforeMs = Math.max(...carried.map(({ beforeMs }) => beforeMs), Number.MIN_SAFE_INTEGER)
   const closed = new PlaceSums()
@@ -106,6 +106,7 @@ export async function verifyLedger(
     ...compareKeys(raw, recount.keys),
     ...checkAdjustments(raw, recount.adjustments),
     ...checkHolds(raw, nowMs),
+    ...checkShares(raw),
     ...(carried.length > 0 ? compareClosed(raw, closed, closedBeforeMs) : []),
     ...ofQuarters,
     ...ofDays,
@@ -236,6 +237,28 @@ function checkHolds(raw: Database.Database, nowMs: number): Finding[] {
     return finding('open_holds', row, `is open ${Math.round(overdueMs / 1_000)} s after its deadline`)
   })
   return [...lost, ...found]
+}
+
+/** What is leased of a shared limit is what the gateways have of it. */
+function checkShares(raw: Database.Database): Finding[] {
+  const rows = raw
+    .prepare<[], { owner: string; limit_name: string; leased: string; amount: string | null }>(
+      `select scopes.owner, scopes.limit_name, leased, amount from scopes left join shares
+       on shares.owner = scopes.owner and shares.limit_name = scopes.limit_name`,
+    )
+    .all()
+  const leased = new Map<string, bigint>()
+  const has = new Map<string, bigint>()
+  for (const row of rows) {
+    const scope = `${row.owner}, ${row.limit_name}`
+    leased.set(scope, BigInt(row.leased))
+    has.set(scope, (has.get(scope) ?? 0n) + BigInt(row.amount ?? 0))
+  }
+  return [...leased]
+    .filter(([scope, sum]) => has.get(scope) !== sum)
+    .map(([scope, sum]) =>
+      finding('shares', scope, `${sum} is leased, but the shares of the gateways come to ${has.get(scope)}`),
+    )
 }
 
 /** Compares stored sums with recomputed sums; a missing sum counts as 0. */

@@ -209,6 +209,7 @@ export async function verifyPostgres(
     entries: entries + archived.entries,
     archived: archived.carried,
     openHolds: open,
+    unfoldedRows: 0,
     findings: findings.slice(0, MAX_FINDINGS),
   }
 }
