@@ -5,7 +5,8 @@ import type { Clock } from '../../src/base/clock.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import type { Sink, Source } from '../../src/cli/io.ts'
 import { run } from '../../src/cli/main.ts'
-import { databaseOf } from '../support/postgres.ts'
+import { isPostgresUrl } from '../../src/store/url.ts'
+import { databaseOf, nameServer } from '../support/postgres.ts'
 import { testClock } from '../support/test-clock.ts'
 import { ON_POSTGRES } from '../support/test-engine.ts'
 
@@ -62,7 +63,7 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
       stdout,
       stderr,
       stdin,
-      environment: await environmentOf(world),
+      environment: await environmentOf(argv, world),
       cwd: world.cwd,
       clock: world.clock ?? testClock(),
       random: systemRandom,
@@ -76,9 +77,15 @@ export async function gw(argv: readonly string[], world: World): Promise<Ended> 
 }
 
 /** In `npm run postgres` each folder has a database of its own. */
-async function environmentOf({ cwd, environment = {} }: World): Promise<Readonly<Record<string, string>>> {
-  if (!ON_POSTGRES || environment['GW_STORE']) return environment
-  return { GW_STORE: await databaseOf(cwd), ...environment }
+async function environmentOf(
+  argv: readonly string[],
+  { cwd, environment = {} }: World,
+): Promise<Readonly<Record<string, string>>> {
+  if (!ON_POSTGRES) return environment
+  const { GW_STORE = await databaseOf(cwd) } = environment
+  const named = argv[argv.indexOf('--store') + 1] ?? ''
+  const direct = await nameServer(isPostgresUrl(named) ? named : GW_STORE)
+  return { GW_STORE, ...direct, ...environment }
 }
 
 class Capture extends Writable implements Sink {

@@ -15,7 +15,8 @@ import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
-import { findPrograms, initialise, POSTGRES_USER, type TestDatabase } from './postgres.ts'
+import { findPrograms, initialise, type TestDatabase } from './postgres.ts'
+import { POSTGRES_USER } from './postgres-user.ts'
 import type { WhenOver } from './when-over.ts'
 
 const START_MS = 20_000

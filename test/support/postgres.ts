@@ -1,7 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, realpathSync } from 'node:fs'
+import { type ChildProcess, execFileSync } from 'node:child_process'
+import { cpSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,16 +8,16 @@ import pg from 'pg'
 import { parsePostgresUrl } from '../../src/store/postgres/address.ts'
 import { openConnections } from '../../src/store/postgres/open.ts'
 import { freePort } from './free-port.ts'
+import { ownedFolder, PLAIN_ENVIRONMENT, saidIn, startOwned } from './owned-process.ts'
+import { type Pooler, startPooler } from './pooler.ts'
+import { POSTGRES_USER } from './postgres-user.ts'
+import { BEHIND_POOLER } from './test-engine.ts'
 import type { WhenOver } from './when-over.ts'
 
-/** PostgreSQL must not run as root; `nobody` owns nothing else. */
-const NOBODY = 65_534
-/** Who runs servers of tests. */
-export const POSTGRES_USER: { readonly uid?: number; readonly gid?: number } =
-  process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
-const ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' }
 const START_MS = 20_000
 const TEMPLATE = 'gw_template'
+/** Of gw: the server itself, if the store is behind a pooler. */
+const DIRECT = 'GW_STORE_DIRECT'
 
 /** Nothing that is lost with the machine matters in a test. */
 const SETTINGS = {
@@ -26,7 +25,7 @@ const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
-  max_connections: '100',
+  max_connections: '200',
   shared_buffers: '32MB',
   autovacuum: 'off',
   unix_socket_directories: '',
@@ -44,6 +43,8 @@ export interface TestDatabase {
 /** A PostgreSQL server of this process and its tests. */
 class TestServer {
   readonly port: number
+  /** Before it, if there is one. */
+  pooler: Pooler | undefined
   /** Held: its input ends when it is collected as garbage, and the server with it. */
   readonly shell: ChildProcess
   #databases = 0
@@ -54,8 +55,9 @@ class TestServer {
     this.shell = shell
   }
 
-  urlOf(database: string): string {
-    return `postgres://postgres@127.0.0.1:${this.port}/${database}`
+  /** @param port undefined: that of the pooler, if there is one. */
+  urlOf(database: string, port = this.pooler?.port ?? this.port): string {
+    return `postgres://postgres@127.0.0.1:${port}/${database}`
   }
 
   /** @param from the template: `template0` is empty. */
@@ -69,10 +71,11 @@ class TestServer {
       await this.#administer(`drop database ${name} with (force)`)
     })
     const url = this.urlOf(name)
+    if (this.pooler) process.env[DIRECT] = this.urlOf(name, this.port)
     const query = async <Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> => {
       let [client] = clients
       if (!client) {
-        client = new pg.Client(url)
+        client = new pg.Client(this.urlOf(name, this.port))
         // The server was ended: the next query opens another connection.
         client.on('error', () => void clients.splice(0))
         clients.push(client)
@@ -91,12 +94,12 @@ class TestServer {
 
   async #makeTemplate(): Promise<void> {
     await this.#administer(`create database ${TEMPLATE} template template0`)
-    const address = parsePostgresUrl(this.urlOf(TEMPLATE), 'the template')
+    const address = parsePostgresUrl(this.urlOf(TEMPLATE, this.port), 'the template')
     await (await openConnections(address, 'create')).end()
   }
 
   async #administer(sql: string): Promise<void> {
-    const client = new pg.Client(this.urlOf('postgres'))
+    const client = new pg.Client(this.urlOf('postgres', this.port))
     await client.connect()
     try {
       await client.query(sql)
@@ -131,12 +134,30 @@ const ofFolders = new Map<string, Promise<TestDatabase>>()
 export async function databaseOf(folder: string): Promise<string> {
   const made = ofFolders.get(folder) ?? emptyDatabase(() => undefined)
   ofFolders.set(folder, made)
-  return (await made).url
+  const { url } = await made
+  await nameServer(url)
+  return url
+}
+
+/**
+ * Behind a pooler: names the server itself to those who open the database next, as an operator would.
+ * @returns the variable with its value, if there is a pooler.
+ */
+export async function nameServer(url: string): Promise<Readonly<Record<string, string>>> {
+  const server = await testServer()
+  if (!server.pooler) return {}
+  const direct = server.urlOf(nameOf(url), server.port)
+  process.env[DIRECT] = direct
+  return { [DIRECT]: direct }
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1)
 }
 
 /** From now on another folder has a copy of the database of a folder, which nobody uses. */
 export async function copyDatabaseOf(folder: string, to: string): Promise<void> {
-  const name = new URL(await databaseOf(folder)).pathname.slice(1)
+  const name = nameOf(await databaseOf(folder))
   const made = (await testServer()).create(name, () => undefined)
   ofFolders.set(to, made)
   await made
@@ -150,36 +171,24 @@ export async function storeDatabase(whenOver: WhenOver): Promise<TestDatabase> {
 }
 
 /**
- * Starts a server in a folder of its own, which a shell deletes when this process is gone, however it ends.
- * `GW_POSTGRES_BIN` names a folder with the programs of another PostgreSQL than that of the package.
+ * Starts a server in a folder of its own, both of which end with this process.
+ * `GW_POSTGRES_BIN` names a folder with the programs of another PostgreSQL than that of the package; with `GW_TEST_POOLER=1`
+ * the stores of tests are behind pgbouncer in transaction mode.
  */
 async function startServer(): Promise<TestServer> {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-postgres-')))
-  if ('uid' in POSTGRES_USER) chownSync(folder, NOBODY, NOBODY)
+  const folder = ownedFolder('gw-postgres-')
   const programs = findPrograms(folder)
   const data = join(folder, 'data')
-  const options = { ...POSTGRES_USER, cwd: folder, env: ENVIRONMENT }
   initialise(programs, data)
   const port = await freePort()
   const settings = Object.entries({ ...SETTINGS, port: String(port) }).flatMap(([name, value]) => [
     '-c',
     `${name}=${value}`,
   ])
-  // The end of the standard input is the end of this process.
-  const script = '"$@" > log 2>&1 & read _; kill -QUIT $!; wait $!; cd /; rm -rf "$0"'
-  const shell = spawn(
-    '/bin/sh',
-    ['-c', script, folder, join(programs, 'postgres'), '-D', data, ...settings],
-    {
-      ...options,
-      detached: true,
-      stdio: ['pipe', 'ignore', 'inherit'],
-    },
-  )
-  shell.unref()
-  unrefInput(shell)
+  const shell = startOwned(folder, [join(programs, 'postgres'), '-D', data, ...settings])
   const server = new TestServer(port, shell)
-  await accepts(server, join(folder, 'log'))
+  await accepts(server, folder)
+  if (BEHIND_POOLER) server.pooler = await startPooler(port)
   return server
 }
 
@@ -191,12 +200,8 @@ export function initialise(programs: string, data: string): void {
   execFileSync(
     join(programs, 'initdb'),
     ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--no-instructions', ...locale],
-    { ...POSTGRES_USER, cwd: dirname(data), env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'inherit'] },
+    { ...POSTGRES_USER, cwd: dirname(data), env: PLAIN_ENVIRONMENT, stdio: ['ignore', 'ignore', 'inherit'] },
   )
-}
-
-function unrefInput({ stdin }: ChildProcess): void {
-  if (stdin && 'unref' in stdin && typeof stdin.unref === 'function') stdin.unref()
 }
 
 /** The folder of the programs; copied if another user cannot reach them. */
@@ -216,7 +221,7 @@ export function findPrograms(folder: string): string {
   }
 }
 
-async function accepts(server: TestServer, log: string): Promise<void> {
+async function accepts(server: TestServer, folder: string): Promise<void> {
   const endMs = Date.now() + START_MS
   for (;;) {
     const client = new pg.Client(server.urlOf('postgres'))
@@ -226,8 +231,7 @@ async function accepts(server: TestServer, log: string): Promise<void> {
       return
     } catch (error) {
       if (Date.now() > endMs) {
-        const said = existsSync(log) ? readFileSync(log, 'utf8') : ''
-        throw new Error(`PostgreSQL did not start: ${said}`, { cause: error })
+        throw new Error(`PostgreSQL did not start: ${saidIn(folder)}`, { cause: error })
       }
     }
     await pause(50)
