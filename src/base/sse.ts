@@ -37,6 +37,8 @@ export class SseSplitter {
   readonly #maxHeldBytes: number
   /** The bytes of an incomplete event. */
   #held: Buffer | undefined
+  /** What the held bytes are a part of, if there is room for more behind them. */
+  #room: Buffer | undefined
   /** Offset of the first incomplete line in the held bytes. */
   #lineStart = 0
   /** The data lines in the held bytes. */
@@ -68,7 +70,8 @@ export class SseSplitter {
   }
 
   push(piece: Buffer): SseRun {
-    const bytes = this.#held ? Buffer.concat([this.#held, piece]) : piece
+    const held = this.#held
+    const bytes = held ? this.#append(held, piece) : piece
     const events: SseEvent[] = []
     let data = this.#data
     let eventStart = 0
@@ -80,10 +83,12 @@ export class SseSplitter {
       // The CR ended an event: its LF is not a part of the next one, which may be removed.
       if (!this.#held && !this.#passing) eventStart = at
     }
-    let cr = bytes.indexOf(CR, at)
+    // What is held of the first line was searched before.
+    let from = held ? Math.max(at, held.length) : at
+    let cr = bytes.indexOf(CR, from)
     while (at < bytes.length) {
-      if (cr !== -1 && cr < at) cr = bytes.indexOf(CR, at)
-      const lf = bytes.indexOf(LF, at)
+      if (cr !== -1 && cr < from) cr = bytes.indexOf(CR, from)
+      const lf = bytes.indexOf(LF, from)
       const lineEnd = cr !== -1 && (lf === -1 || cr < lf) ? cr : lf
       if (lineEnd === -1) break
       const lineStart = this.#fresh && startsWithBom(bytes) ? BOM.length : at
@@ -97,6 +102,7 @@ export class SseSplitter {
         if (at === bytes.length) this.#afterCr = true
         else if (bytes[at] === LF) at++
       }
+      from = at
       if (!empty) continue
       events.push({ start: eventStart, end: at, data, part: this.#passing ? 'last' : 'whole', continues })
       this.#passing = false
@@ -112,6 +118,7 @@ export class SseSplitter {
       this.#passing = true
     }
     this.#held = end < bytes.length ? bytes.subarray(end) : undefined
+    if (!this.#held) this.#room = undefined
     this.#lineStart = isTooLong ? 0 : at - eventStart
     this.#data = isTooLong ? [] : eventStart > 0 ? data.map(offset => offset - eventStart) : data
     return { bytes, events, end }
@@ -122,6 +129,23 @@ export class SseSplitter {
     const held = this.#held
     this.#held = undefined
     return held
+  }
+
+  /**
+   * The held bytes and a piece. Where there is room the piece is written behind them, so that a long event in many small pieces is
+   * copied a few times, not once for each; bytes that were returned before do not change.
+   */
+  #append(held: Buffer, piece: Buffer): Buffer {
+    const length = held.length + piece.length
+    const from = this.#room ? held.byteOffset - this.#room.byteOffset : 0
+    if (this.#room && from + length <= this.#room.length) {
+      this.#room.set(piece, from + held.length)
+      return this.#room.subarray(from, from + length)
+    }
+    this.#room = Buffer.allocUnsafe(2 * length)
+    this.#room.set(held)
+    this.#room.set(piece, held.length)
+    return this.#room.subarray(0, length)
   }
 
   /** The end of a part with its last line at `lineStart`. */

@@ -87,4 +87,27 @@ describe('the event splitter', () => {
       }
     }
   })
+
+  it('changes no bytes that it returned before, however many pieces a line comes in', () => {
+    const text = `data: ${'é'.repeat(3_000)}\n\ndata: b\n\n`
+    const bytes = Buffer.from(text.repeat(3))
+    const splitter = new SseSplitter(1_000_000)
+    const returned: { bytes: Buffer; was: string }[] = []
+    let passed = ''
+    for (let from = 0; from < bytes.length; from += 7) {
+      const run = splitter.push(bytes.subarray(from, from + 7))
+      returned.push({ bytes: run.bytes, was: run.bytes.toString('latin1') })
+      passed += run.bytes.toString('latin1', 0, run.end)
+    }
+    expect(Buffer.from(passed, 'latin1').equals(bytes)).toBe(true)
+    for (const { bytes: later, was } of returned) expect(later.toString('latin1') === was).toBe(true)
+  })
+
+  it('copies a long line a few times, not once for each of its pieces', () => {
+    const splitter = new SseSplitter(1_000_000)
+    const piece = Buffer.from('x'.repeat(100))
+    const buffers = new Set<ArrayBufferLike>()
+    for (let pieces = 0; pieces < 5_000; pieces++) buffers.add(splitter.push(piece).bytes.buffer)
+    expect(buffers.size).toBeLessThan(20)
+  })
 })
