@@ -9,6 +9,8 @@ const MAX_RATIO = 200
 const FREE_BYTES = 131_072
 const UNDECODABLE = 'The compressed answer of the model server could not be decoded.'
 const MAX_DECODED_BYTES = 268_435_456
+/** Behind the end of what was decoded; then the connection is closed instead of reused. */
+const MAX_EXCESS_BYTES = 65_536
 
 export interface DecodedBodyOptions {
   readonly coding: Coding
@@ -31,6 +33,7 @@ export class DecodedBody implements BodySink, Answered {
   #sink: BodySink | undefined
   #decoder: Decoder | undefined
   #decodedBytes = 0
+  #encodedBytes = 0
   /** The upstream has ended. */
   #isComplete = false
   #over = false
@@ -50,11 +53,20 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   onPiece(piece: Buffer): boolean {
-    if (this.#over || this.#aborted || piece.length === 0) return true
+    if (this.#aborted || piece.length === 0) return true
+    this.#encodedBytes += piece.length
+    if (this.#over) return this.#skip()
     const decoder = (this.#decoder ??= this.#open(piece[0] as number))
     if (decoder.write(piece)) return true
     decoder.once('drain', () => this.#exchange.resume())
     return false
+  }
+
+  /** The decoder has ended before the upstream: what still comes says nothing. */
+  #skip(): boolean {
+    if (this.#encodedBytes - (this.#decoder?.bytesWritten ?? 0) > MAX_EXCESS_BYTES)
+      this.#exchange.abort(new Error('bytes behind the end of a compressed answer'))
+    return true
   }
 
   onEnd(): void {
@@ -103,7 +115,12 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   #end(): void {
-    if (this.#close()) this.#sink?.onEnd()
+    if (!this.#close()) return
+    this.#sink?.onEnd()
+    if (this.#isComplete) return
+    // The decoder may have been full, and empties no more.
+    this.#exchange.resume()
+    this.#skip()
   }
 
   #fail(why: string, code: 'upstream_error' | 'upstream_timeout' = 'upstream_error'): void {

@@ -120,6 +120,19 @@ it('a compressed answer without a byte is as empty as a plain one', async () => 
     expect((await post(gateway, CHAT, { model: 'ext/chat' })).status).toBe(502)
 })
 
+it('what comes behind the end of a compressed answer is read for a while only', async () => {
+  const never = gate()
+  // gzip ends at a zero: any other byte would begin another member.
+  const excess = Buffer.alloc(40_000)
+  upstream.answerNext(encoded('gzip', [gzipSync(ANSWER), excess, excess, excess, never.opened]))
+  const arrived = upstream.nextRequest()
+  const answer = await post(gateway, CHAT, { model: 'ext/chat' })
+  expect([answer.status, await answer.text()]).toEqual([200, renamed(ANSWER)])
+  await (await arrived).gone
+  expect(gateway.upstreams.exchangePorts.deadlines.size).toBe(0)
+  expect(gateway.ledger.openHolds).toEqual([])
+})
+
 /** More than the buffers between gateway and client take. */
 const LONG_STREAM = (() => {
   const event = (nth: number) => `data: {"n":${nth},"x":"${Math.sin(nth).toString(36).repeat(40)}"}\n\n`
