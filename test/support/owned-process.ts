@@ -32,7 +32,8 @@ export function startOwned(folder: string, command: readonly string[]): ChildPro
     cwd: folder,
     env: PLAIN_ENVIRONMENT,
     detached: true,
-    stdio: ['pipe', 'ignore', 'inherit'],
+    // A shell that still deletes must not keep the output of this process open.
+    stdio: ['pipe', 'ignore', 'ignore'],
   })
   shell.unref()
   const { stdin } = shell
