@@ -1,26 +1,32 @@
-import { systemClock } from '../../base/clock.ts'
+import { type Clock, systemClock } from '../../base/clock.ts'
 
 /** What machines that keep their clocks differ by, and how long a question takes. */
 const TOLERANCE_MS = 1_000
+/** Another server may have taken over, or its clock may have been set. */
+const ASK_EVERY_MS = 60_000
 
-/** By how much the server's clock is ahead of this machine's: asked once, and again after either clock was set here. */
+/** By how much the server's clock is ahead of this machine's: asked each minute, and after a clock was set here. */
 export class ClockOffset {
   readonly #askServer: () => Promise<number>
-  #known: { readonly offMs: number; readonly bootMs: number } | undefined
+  readonly #clock: Pick<Clock, 'nowMs' | 'monotonicMs'>
+  #known: { readonly offMs: number; readonly bootMs: number; readonly askAtMs: number } | undefined
 
   /** @param askServer Resolves with the milliseconds since the epoch. */
-  constructor(askServer: () => Promise<number>) {
+  constructor(askServer: () => Promise<number>, clock: Pick<Clock, 'nowMs' | 'monotonicMs'> = systemClock) {
     this.#askServer = askServer
+    this.#clock = clock
   }
 
   /** 0 if both are right within a second. @throws the errors of `askServer`. */
   async ms(): Promise<number> {
+    const tickMs = this.#clock.monotonicMs()
     // Constant, until the wall clock is set or the machine was suspended.
-    const bootMs = systemClock.nowMs() - systemClock.monotonicMs()
-    if (!this.#known || Math.abs(bootMs - this.#known.bootMs) > TOLERANCE_MS) {
-      const offMs = (await this.#askServer()) - systemClock.nowMs()
-      this.#known = { offMs: Math.abs(offMs) > TOLERANCE_MS ? offMs : 0, bootMs }
-    }
-    return this.#known.offMs
+    const bootMs = this.#clock.nowMs() - tickMs
+    const known = this.#known
+    if (known && tickMs < known.askAtMs && Math.abs(bootMs - known.bootMs) <= TOLERANCE_MS) return known.offMs
+    const differenceMs = (await this.#askServer()) - this.#clock.nowMs()
+    const offMs = Math.abs(differenceMs) > TOLERANCE_MS ? differenceMs : 0
+    this.#known = { offMs, bootMs, askAtMs: tickMs + ASK_EVERY_MS }
+    return offMs
   }
 }

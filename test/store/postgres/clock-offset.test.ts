@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { ClockOffset } from '../../../src/store/postgres/clock-offset.ts'
 import { storeDatabase } from '../../support/postgres.ts'
+import { testClock } from '../../support/test-clock.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -21,6 +22,18 @@ test('the difference to the clock of the server is asked once, and again after a
   vi.spyOn(Date, 'now').mockImplementation(() => realMs() + HOUR_MS)
   expect(await offset.ms()).toBe(0)
   expect(asked).toBe(2)
+})
+
+test('another server that has taken over is asked within a minute', async () => {
+  const clock = testClock()
+  let aheadMs = 0
+  const offset = new ClockOffset(async () => clock.nowMs() + aheadMs, clock)
+  expect(await offset.ms()).toBe(0)
+  aheadMs = HOUR_MS
+  clock.advance(59_000)
+  expect(await offset.ms()).toBe(0)
+  clock.advance(1_000)
+  expect(await offset.ms()).toBe(HOUR_MS)
 })
 
 test('a gateway whose clock is hours ahead neither forgets the others, nor is silent to them', async () => {
