@@ -14,8 +14,6 @@ import { storePath } from '../store/url.ts'
 import type { AppPorts } from './context.ts'
 
 type BackupPorts = Pick<AppPorts, 'cwd' | 'random' | 'clock' | 'signal'>
-/** A gateway folds its journal ten times a second. */
-const BACKLOG_WITHIN_MS = 2_000
 
 type Watch = Omit<CopyWatch, 'signal'>
 
@@ -53,7 +51,7 @@ export async function backUp(
   assertWritable(path, file, store)
   if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
   const fresh = beside(path, ports)
-  const missingRows = await waitForBacklog(store, BACKLOG_WITHIN_MS)
+  const missingRows = await waitForBacklog(store)
   const copy = await copyStore(store, fresh, { ...watch, signal: ports.signal })
   try {
     if (watch.isForced) {

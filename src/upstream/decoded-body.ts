@@ -55,7 +55,10 @@ export class DecodedBody implements BodySink, Answered {
   onPiece(piece: Buffer): boolean {
     if (this.#aborted || piece.length === 0) return true
     this.#encodedBytes += piece.length
-    if (this.#over) return this.#skip()
+    if (this.#over) {
+      this.#limitExcess()
+      return true
+    }
     const decoder = (this.#decoder ??= this.#open(piece[0] as number))
     if (decoder.write(piece)) return true
     decoder.once('drain', () => this.#exchange.resume())
@@ -63,10 +66,9 @@ export class DecodedBody implements BodySink, Answered {
   }
 
   /** The decoder has ended before the upstream: what still comes says nothing. */
-  #skip(): boolean {
+  #limitExcess(): void {
     if (this.#encodedBytes - (this.#decoder?.bytesWritten ?? 0) > MAX_EXCESS_BYTES)
       this.#exchange.abort(new Error('bytes behind the end of a compressed answer'))
-    return true
   }
 
   onEnd(): void {
@@ -120,7 +122,7 @@ export class DecodedBody implements BodySink, Answered {
     if (this.#isComplete) return
     // The decoder may have been full, and empties no more.
     this.#exchange.resume()
-    this.#skip()
+    this.#limitExcess()
   }
 
   #fail(why: string, code: 'upstream_error' | 'upstream_timeout' = 'upstream_error'): void {

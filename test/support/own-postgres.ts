@@ -1,20 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chownSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chownSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
+import { ownedFolder } from './owned-process.ts'
 import { findPrograms, initialise, type TestDatabase } from './postgres.ts'
 import { POSTGRES_USER } from './postgres-user.ts'
 import type { WhenOver } from './when-over.ts'
@@ -47,9 +39,7 @@ export class OwnPostgres {
 
   /** A stopped server with an empty cluster. */
   static async create(whenOver: WhenOver, settings: Settings = {}): Promise<OwnPostgres> {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-postgres-')))
-    const { uid, gid } = POSTGRES_USER
-    if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
+    const folder = ownedFolder('gw-postgres-')
     const programs = findPrograms(folder)
     const server = new OwnPostgres(programs, join(folder, 'primary'), await freePort(), settings)
     initialise(programs, server.#data)

@@ -35,7 +35,10 @@ export interface Author {
   readonly check?: Check
   /** Sealed secrets that belong to the change. */
   readonly kept?: readonly StoredCredential[]
-  /** Rejects that a resource is created or deleted, by throwing. Called before each attempt, so that it judges the state that is committed on. */
+  /**
+   * Rejects that a resource is created or deleted, by throwing. Called before each attempt, so that it judges the state that
+   * is committed on.
+   */
   readonly assertAllowed?: (() => Promise<void>) | undefined
 }
 

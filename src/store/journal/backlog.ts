@@ -8,6 +8,8 @@ const LOOK_EVERY_MS = 20
 const PAGE_ROWS = 1_000
 /** More rows than a gateway lets wait. */
 const MAX_PAGES = 250
+/** A gateway that runs folds its journal every 100 ms. */
+const FOLDED_WITHIN_MS = 2_000
 
 /**
  * Waits until the rows that the journals have now are in the store. Does not use a `Clock`: its timers do not keep the
@@ -15,7 +17,7 @@ const MAX_PAGES = 250
  * @returns how many of them are still missing after `withinMs`: no gateway folds them.
  * @throws {CommandError} store_missing {Database.SqliteError}
  */
-export async function waitForBacklog(path: string, withinMs: number): Promise<number> {
+export async function waitForBacklog(path: string, withinMs = FOLDED_WITHIN_MS): Promise<number> {
   const { raw } = await openDatabase(path, 'read')
   try {
     const lastRows = [...journalStates(raw)].map(

@@ -18,9 +18,6 @@ import type {
 } from './types.ts'
 import { verifyLedger } from './verify/verify.ts'
 
-/** A gateway that runs folds its journal every 100 ms. */
-const FOLDED_WITHIN_MS = 2_000
-
 /** The store's read and write transactions: `read` and `write` as `readBare` and `writeBare`, with Kysely. */
 export interface AccountingPorts extends BarePorts, SqlPorts {}
 
@@ -43,7 +40,7 @@ export class SqliteAccounting extends SqlAccounting {
 
   async verify(watch?: VerifyWatch): Promise<Verification> {
     const path = await this.#ports.readBare(async raw => (raw.memory ? undefined : raw.name))
-    const unfoldedRows = path === undefined ? 0 : await waitForBacklog(path, FOLDED_WITHIN_MS)
+    const unfoldedRows = path === undefined ? 0 : await waitForBacklog(path)
     const verified = await this.#ports.readBare(async raw =>
       verifyLedger(raw, this.#ports.clock.nowMs(), await archivesWithFiles(raw, watch?.files ?? []), watch),
     )

@@ -10,6 +10,7 @@ import { tempDir } from '../../support/temp-dir.ts'
 import { openBoth, WORKER_URL } from './opened.ts'
 import { built, run } from './processes.ts'
 import { hold } from './rows.ts'
+import { verified } from './verified.ts'
 
 const ROUNDS = 20
 
@@ -69,9 +70,9 @@ test(`after each of ${ROUNDS} times kill -9 in full flight: no row lost that was
       if (count === enough) child.kill('SIGKILL')
     }
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    const verified = await store.accounting.verify()
-    expect(verified).toMatchObject({ findings: [] })
-    unfoldedRows += verified.unfoldedRows
+    const found = await store.accounting.verify()
+    expect(found).toMatchObject({ findings: [] })
+    unfoldedRows += found.unfoldedRows
   }
 
   // The next start reads what the last process left in its journal.
@@ -112,11 +113,5 @@ test('a process that is told to end has committed everything that it took', asyn
   const all = Array.from({ length: 3_000 }, (_, i) => ledger.open(hold(`req_${i}`, { deadlineMs })))
   expect(await ledger.close()).toBe(0)
   await Promise.all(all)
-  expect(await store.accounting.verify()).toEqual({
-    entries: 0,
-    archived: 0,
-    openHolds: 3_000,
-    unfoldedRows: 0,
-    findings: [],
-  })
+  expect(await store.accounting.verify()).toEqual(verified({ openHolds: 3_000 }))
 })

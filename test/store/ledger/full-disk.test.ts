@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { tempDir } from '../../support/temp-dir.ts'
 import { openBoth } from './opened.ts'
 import { hold, settle } from './rows.ts'
+import { verified } from './verified.ts'
 
 /** A file system of 4 MiB, or why there is none. */
 function smallDisk(): string | Error {
@@ -39,13 +40,7 @@ test('a disk that fills up: calls go on in the journal, and are in the store whe
   await ledger.open(hold('after', { deadlineMs }))
   await ledger.flush()
   expect(said.map(text => text.split(':')[0])).toEqual(['trouble', 'recovered'])
-  expect(await store.accounting.verify()).toEqual({
-    entries: 100,
-    archived: 0,
-    openHolds: 301,
-    unfoldedRows: 0,
-    findings: [],
-  })
+  expect(await store.accounting.verify()).toEqual(verified({ entries: 100, openHolds: 301 }))
   expect(await ledger.close()).toBe(0)
 })
 
