@@ -4,8 +4,8 @@
  */
 import process from 'node:process'
 import { converse, ping } from './client/closed-loop.mjs'
-import { Crowd } from './client/crowd.mjs'
 import { firstAnswer } from './client/first-answer.mjs'
+import { OpenStreams } from './client/open-streams.mjs'
 
 /**
  * @typedef {object} Asking where and what
@@ -40,7 +40,7 @@ import { firstAnswer } from './client/first-answer.mjs'
  * @property {string} [fault]
  */
 
-const crowd = new Crowd()
+const streams = new OpenStreams()
 
 /** @param {Order} order @returns {Promise<object>} */
 function done(order) {
@@ -48,11 +48,11 @@ function done(order) {
     case 'converse':
       return converse(order)
     case 'open':
-      return crowd.open(order)
+      return streams.open(order)
     case 'watch':
-      return crowd.watch(order.durationMs)
+      return streams.watch(order.durationMs)
     case 'release':
-      return crowd.release()
+      return streams.release()
     case 'ping':
       return ping(order)
     case 'first':

@@ -84,13 +84,13 @@ export async function openStage({ pin, engines = 0 }) {
     started(join(HERE, file), role, ['ignore', 'inherit', 'inherit', 'ipc'])
 
   const upstream = helper(`upstream.mjs ${engines}`, 'rest')
-  const { port: upstreamPort } = await told(upstream)
+  const { port: upstreamPort } = await nextMessage(upstream)
   const ask = async (
     /** @type {import('node:child_process').ChildProcess} */ child,
     /** @type {import('node:child_process').Serializable} */ order,
   ) => {
     child.send(order)
-    const result = await told(child)
+    const result = await nextMessage(child)
     if (result.fault !== undefined) throw new Error(result.fault)
     return result
   }
@@ -108,7 +108,7 @@ export async function openStage({ pin, engines = 0 }) {
         'inherit',
         'ipc',
       ])
-      const { port } = await told(proxy)
+      const { port } = await nextMessage(proxy)
       return { name: 'bare', port, key: 'none', pid: proxy.pid ?? 0, startedUs, end: () => ended(proxy) }
     },
     async gateway(name, size, how = 'whole', flags = [], url = `sqlite:${join(folder, `${name}.db`)}`) {
@@ -172,7 +172,7 @@ export function mostStreams() {
  * @param {import('node:child_process').ChildProcess} child
  * @returns {Promise<any>}
  */
-function told(child) {
+function nextMessage(child) {
   return new Promise((resolve, reject) => {
     const onMessage = (/** @type {any} */ message) => {
       child.off('exit', onExit)

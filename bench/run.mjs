@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { openStage } from './contestants.mjs'
 import { measureBooks } from './measures/books.mjs'
 import { measureConsoles } from './measures/consoles.mjs'
-import { measureCrowd } from './measures/crowd.mjs'
+import { measureOpenStreams } from './measures/open-streams.mjs'
 import { measurePaced } from './measures/paced.mjs'
 import { asking, measurePairs } from './measures/pairs.mjs'
 import { measureScale } from './measures/scale.mjs'
@@ -33,7 +33,7 @@ const WARM_UP_MS = 3_000
 const MEASURES = {
   pairs: measurePairs,
   paced: measurePaced,
-  crowd: measureCrowd,
+  'open-streams': measureOpenStreams,
   startup: measureStartup,
   books: measureBooks,
   stalls: measureStalls,
@@ -54,7 +54,7 @@ const { values } = parseArgs({
   },
 })
 /** In half a minute there is no time for these. */
-const LONG = ['crowd', 'scale', 'consoles', 'stalls', 'paced']
+const LONG = ['open-streams', 'scale', 'consoles', 'stalls', 'paced']
 const chosen = SCENARIOS.filter(({ name, measure }) => {
   if (values.only) return values.only.some(only => name === only || name.startsWith(`${only}-`))
   return !(values.quick && (LONG.includes(measure) || /256|anthropic|2m/.test(name)))
@@ -85,7 +85,7 @@ try {
     stage,
     size,
     pair: () => (pair ??= warmed(stage, [subject, () => stage.bareProxy()])),
-    fresh: [() => stage.gateway('crowded', size), () => stage.bareProxy()],
+    fresh: [() => stage.gateway('many-keys', size), () => stage.bareProxy()],
     rounds: Number(values.rounds ?? (values.quick ? 3 : 7)),
     durationMs: Number(values.seconds ?? (values.quick ? 0.5 : 1)) * 1000,
   }

@@ -13,7 +13,7 @@ export const MESSAGES_PATH = '/v1/messages'
  * @typedef {object} Scenario
  * @property {string} name
  * @property {string} what
- * @property {'pairs' | 'paced' | 'crowd' | 'startup' | 'scale' | 'stalls' | 'books' | 'consoles'} measure which file of `measures/` measures it
+ * @property {'pairs' | 'paced' | 'open-streams' | 'startup' | 'scale' | 'stalls' | 'books' | 'consoles'} measure which file of `measures/` measures it
  * @property {string} path
  * @property {string} body
  * @property {number} connections requests at a time, each on a connection of its own
@@ -37,9 +37,9 @@ export const SCENARIOS = [
   flatOut('anthropic-sse-16', MESSAGES_PATH),
   paced('sse-paced', CHAT_PATH),
   paced('anthropic-paced', MESSAGES_PATH),
-  crowd('streams-1k', 1_000),
-  crowd('streams-5k', 5_000),
-  crowd('streams-10k', 10_000),
+  openStreams('streams-1k', 1_000),
+  openStreams('streams-5k', 5_000),
+  openStreams('streams-10k', 10_000),
   {
     ...chat('start', 1, 'from the start of the process to its first answer, with 1,000 keys'),
     measure: 'startup',
@@ -113,10 +113,10 @@ function paced(name, path) {
  * @param {number} streams
  * @returns {Scenario}
  */
-function crowd(name, streams) {
+function openStreams(name, streams) {
   const body = conversation({ stream: true, messages: message('Think for long. @every 10000@', 1) })
   const what = `${streams.toLocaleString('en')} open streams, and chats beside them`
-  return { ...flatOut(name, CHAT_PATH), what, measure: 'crowd', connections: streams, body }
+  return { ...flatOut(name, CHAT_PATH), what, measure: 'open-streams', connections: streams, body }
 }
 
 /** @param {object} fields */

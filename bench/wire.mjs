@@ -3,7 +3,7 @@ import process from 'node:process'
 
 /**
  * Just enough HTTP/1.1 for both ends of the bench: one message at a time on a connection that is kept alive,
- * told apart by `content-length` or by the last chunk.
+ * distinguished by `content-length` or by the last chunk.
  */
 
 /** Microseconds of the monotonic clock, which all processes of a machine share. */

@@ -65,7 +65,7 @@ async function prove() {
   if (values.format === 'json') console.log(JSON.stringify(results))
 }
 
-/** As a process of its own, told by its parent what to do. */
+/** As a process of its own, on orders of its parent. */
 async function play(role) {
   const send = report => process.connected && process.send(report)
   const scene = await new Promise(resolve => process.once('message', resolve))

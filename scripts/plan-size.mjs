@@ -84,7 +84,7 @@ function said(child, prefix) {
   })
 }
 
-/** Calls until it is told to end; what failed is counted. */
+/** Calls until it is stopped; what failed is counted. */
 async function load(url, model, over, seen) {
   const agent = new Agent({ keepAlive: true })
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] })

@@ -40,8 +40,8 @@ const ADDRESSES = {
   'demo-listen': { default: '127.0.0.1:9101', serves: 'the demo upstream' },
 }
 
-/** An end that is told in one sentence, without a stack. */
-class Told extends Error {}
+/** An error that is printed as one sentence, without a stack. */
+class Failure extends Error {}
 
 /** Servers that run, the one to end first in front. */
 const servers = []
@@ -51,7 +51,7 @@ try {
   await main()
 } catch (error) {
   if (!ending) {
-    console.error(`\n${error instanceof Told ? error.message : (error?.stack ?? error)}`)
+    console.error(`\n${error instanceof Failure ? error.message : (error?.stack ?? error)}`)
     process.exitCode = 1
   }
   await endAll()
@@ -95,7 +95,7 @@ function readAddresses() {
   try {
     values = parseArgs({ options: { ...options, help: { type: 'boolean', short: 'h' } } }).values
   } catch (error) {
-    throw new Told(`${error.message}\n\n${usage()}`)
+    throw new Failure(`${error.message}\n\n${usage()}`)
   }
   const { help, ...addresses } = values
   if (help) {
@@ -104,7 +104,7 @@ function readAddresses() {
   }
   for (const [flag, address] of Object.entries(addresses)) {
     if (!/^.+:\d{1,5}$/.test(address))
-      throw new Told(`--${flag} ${address}: an address looks like 127.0.0.1:8090.`)
+      throw new Failure(`--${flag} ${address}: an address looks like 127.0.0.1:8090.`)
   }
   return addresses
 }
@@ -126,9 +126,9 @@ async function expectFree(flag, address) {
     probe.listen(port, host)
     await once(probe, 'listening')
   } catch (error) {
-    if (error.code !== 'EADDRINUSE') throw new Told(`--${flag} ${address}: ${error.message}`)
+    if (error.code !== 'EADDRINUSE') throw new Failure(`--${flag} ${address}: ${error.message}`)
     const other = `${address.slice(0, colon)}:${port + 100 > 65_535 ? port - 100 : port + 100}`
-    throw new Told(
+    throw new Failure(
       [
         `${address} is in use, and ${ADDRESSES[flag].serves} wants it.`,
         `Stop the process that listens there, or choose another port:`,
@@ -158,10 +158,12 @@ function startServer(name, args, env, output) {
     child.once('exit', (code, signal) => {
       if (ending) resolve()
       else
-        reject(new Told(`${name} ended by itself (${signal ?? `exit code ${code}`}); what it said is above.`))
+        reject(
+          new Failure(`${name} ended by itself (${signal ?? `exit code ${code}`}); what it said is above.`),
+        )
     })
   })
-  // Whoever waits sees the rejection; while nobody does yet, it must not end the process.
+  // A caller that waits sees the rejection; without one it must not end the process.
   server.ended.catch(() => undefined)
   servers.unshift(server)
 }
@@ -171,13 +173,13 @@ async function ready(url) {
   const gone = Promise.race(servers.map(server => server.ended))
   const deadline = performance.now() + READY_WITHIN_MS
   while (performance.now() < deadline) {
-    if (ending) throw new Told('interrupted')
+    if (ending) throw new Failure('interrupted')
     const answer = await Promise.race([fetch(url).catch(() => undefined), gone])
     await answer?.arrayBuffer()
     if (answer?.ok) return
     await Promise.race([pause(50), gone])
   }
-  throw new Told(`Nothing answered at ${url} within ${READY_WITHIN_MS / 1000} s.`)
+  throw new Failure(`Nothing answered at ${url} within ${READY_WITHIN_MS / 1000} s.`)
 }
 
 /** Runs one command to its end and gives its stdout; where it fails, shows all that it said. */
@@ -189,9 +191,9 @@ async function gw(args, env, mayRefuse = false, input = '') {
   child.stdout.setEncoding('utf8').on('data', text => (out += text))
   child.stderr.setEncoding('utf8').on('data', text => (talk += text))
   const [code] = await once(child, 'close')
-  if (ending) throw new Told('interrupted')
+  if (ending) throw new Failure('interrupted')
   if (code === PRECONDITION && mayRefuse) return undefined
-  if (code !== 0) throw new Told(`gw ${args.join(' ')} failed:\n\n${talk}${out}`.trimEnd())
+  if (code !== 0) throw new Failure(`gw ${args.join(' ')} failed:\n\n${talk}${out}`.trimEnd())
   return out.trim()
 }
 
@@ -226,7 +228,7 @@ async function replaceSecret(listen, env) {
   await writeFile(KEY_FILE, `${secret}\n`, { mode: 0o600, flag: 'wx' })
   const deadline = performance.now() + READY_WITHIN_MS
   while (!(await opens(listen, secret))) {
-    if (performance.now() > deadline) throw new Told('The gateway does not learn of the new test key.')
+    if (performance.now() > deadline) throw new Failure('The gateway does not learn of the new test key.')
     await pause(50)
   }
   return secret
@@ -245,8 +247,8 @@ function listenForSignals() {
   }
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal)
   if (process.env.npm_lifecycle_event !== 'start') return
-  // npm sends the SIGTERM that it gets to the shell between us, which dies of it and tells nobody: then this
-  // process has another parent, and nobody left to end it.
+  // npm sends the SIGTERM that it gets to the shell between us, which dies of it without a word: then this
+  // process has another parent, and no process that would end it.
   const parent = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === parent) return

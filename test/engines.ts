@@ -32,7 +32,7 @@ export const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
       'test/store/ledger/writer.test.ts',
       'test/server/ledger-runtime.test.ts',
       'test/crash/power-loss.proof.ts',
-      'test/crash/trouble.proof.ts',
+      'test/crash/store-faults.proof.ts',
     ],
   'They are about lanes of a file, and a gateway that is alone. On PostgreSQL: test/store/postgres/shares.test.ts, test/crash/many.proof.ts.':
     ['test/server/several-gateways.test.ts', 'test/crash/several.proof.ts'],

@@ -8,8 +8,8 @@ import { type ScriptedUpstream, scriptedUpstream } from './support/scripted-upst
 import { type TempDir, tempDir } from './support/temp-dir.ts'
 
 /**
- * README as a stranger follows it: every block of shell, word for word and in its order, each section in an empty
- * folder of its own. What differs from a stranger's machine stands in `COMMANDS`: ports that are free here, the
+ * README as a new user follows it: every block of shell, word for word and in its order, each section in an empty
+ * folder of its own. What differs from the machine of a user stands in `COMMANDS`: ports that are free here, the
  * address of the vendor, and npm, which would need its registry.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

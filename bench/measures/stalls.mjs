@@ -7,7 +7,7 @@ import { asking } from './pairs.mjs'
 const ROUNDS = 4
 
 /**
- * How long the event loop is away at most, seen by somebody who asks for `/health` again and again: under load alone,
+ * How long the event loop is away at most, seen by a client that asks for `/health` again and again: under load alone,
  * and under load with reloads, scrapes and, once a minute by itself, the retention of the call log.
  * @param {import('../run.mjs').Bench} bench
  * @param {import('../scenarios.mjs').Scenario} scenario

@@ -37,7 +37,7 @@ const SECRETS = {
  * key of null is the right one.
  */
 const ERRORS = {
-  400: { key: SECRETS.app, model: 'refused-by-the-vendor' },
+  400: { key: SECRETS.app, model: 'rejected-by-the-vendor' },
   401: { key: 'sk-unknown-0123456789', model: MODELS[0] },
   402: { key: SECRETS.poor, model: MODELS[0] },
   403: { key: SECRETS.narrow, model: MODELS[0] },
@@ -157,7 +157,7 @@ function statusFor(request) {
   } catch {
     return 400 // as a vendor answers what is no JSON
   }
-  return model === 'vendor-refuses' ? 400 : Number(/^status-(\d+)$/.exec(model)?.[1] ?? 200)
+  return model === 'vendor-rejects' ? 400 : Number(/^status-(\d+)$/.exec(model)?.[1] ?? 200)
 }
 
 function vendorError(path, status) {
@@ -177,14 +177,14 @@ settings: { log: { embeddings: true } }
 endpoints:
   oai: { protocol: openai, served_model: ${SERVED}, ${upstream} }
   ant: { protocol: anthropic, served_model: ${SERVED}, ${upstream} }
-  refusing-oai: { protocol: openai, served_model: vendor-refuses, ${upstream} }
-  refusing-ant: { protocol: anthropic, served_model: vendor-refuses, ${upstream} }
+  rejecting-oai: { protocol: openai, served_model: vendor-rejects, ${upstream} }
+  rejecting-ant: { protocol: anthropic, served_model: vendor-rejects, ${upstream} }
   off-oai: { protocol: openai, served_model: ${SERVED}, enabled: false, ${upstream} }
   off-ant: { protocol: anthropic, served_model: ${SERVED}, enabled: false, ${upstream} }
 publications:
 ${MODELS.map(model => `  ${model}: { price: ${price}, ${bindings} }`).join('\n')}
   ${SPEAKER}: { price: { per_character: "${CHARACTER_PRICE}" }, ${bindings} }
-  refused-by-the-vendor: { bindings: [{ endpoint: refusing-oai }, { endpoint: refusing-ant }] }
+  rejected-by-the-vendor: { bindings: [{ endpoint: rejecting-oai }, { endpoint: rejecting-ant }] }
   switched-off: { bindings: [{ endpoint: off-oai }, { endpoint: off-ant }] }
 tenants:
   ${TENANT}: {}

@@ -1,4 +1,4 @@
-/** A crowd at the door of the control plane, and what normal traffic through the gateway sees of it. */
+/** Many log-ins at once at the control plane, and what normal traffic through the gateway sees of them. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,7 +8,7 @@ const PASSWORD = 'correct horse battery'
 
 /**
  * As many log in at once as `count`, again and again. `heedful` ones have the right password and wait for as long as
- * they are told; the others guess, and wait for nothing.
+ * they are asked to; the others guess, and wait for nothing.
  */
 export async function logIns(send, { controlPort, count, heedful }) {
   const agent = new Agent({ keepAlive: true, maxSockets: count })
@@ -68,13 +68,13 @@ export function logInsBeside({ people, pairs, windowMs, rate, connections }) {
       const rounds = []
       for (let pair = 0; pair < pairs; pair++) {
         const without = await window()
-        const crowd = world.actor('logIns', { count: people, heedful })
-        await crowd.report()
+        const clients = world.actor('logIns', { count: people, heedful })
+        await clients.report()
         await pause(500)
-        await crowd.ask()
+        await clients.ask()
         const beside = await window()
-        const statuses = await crowd.ask()
-        await crowd.end()
+        const statuses = await clients.ask()
+        await clients.end()
         await pause(1_000)
         rounds.push({ without, beside, statuses })
       }

@@ -24,7 +24,7 @@ function post(
   return control.send('POST', `/api/v1${path}`, { body, headers: { ...as.headers, ...headers } })
 }
 
-const told = ({ status, body }: Answered) => [status, body.code, body.errors?.[0]]
+const shown = ({ status, body }: Answered) => [status, body.code, body.errors?.[0]]
 
 test('a body in pieces is the same as in one, with objects in it', async () => {
   const text = '{"name":"in-pieces","limits":{"rpm":5}}'
@@ -101,13 +101,13 @@ describe('a body', () => {
       'invalid member name',
     ],
   ])('with one name too many %s is rejected', async (_, text, pointer, detail) => {
-    expect(told(await post(text))).toEqual([422, 'invalid_request', { pointer, detail }])
+    expect(shown(await post(text))).toEqual([422, 'invalid_request', { pointer, detail }])
   })
 
   test('may hold texts that look like names, and names that every object has', async () => {
     const answered = await post('{"name":"colons","display_name":"{\\"a\\":1,\\"a\\":2} \\\\"}')
     expect(answered).toMatchObject({ status: 201, body: { display_name: '{"a":1,"a":2} \\' } })
-    expect(told(await post('{"name":"x","constructor":1,"toString":2}'))).toEqual([
+    expect(shown(await post('{"name":"x","constructor":1,"toString":2}'))).toEqual([
       422,
       'invalid_request',
       { pointer: '/constructor', detail: 'unknown field' },
@@ -147,7 +147,7 @@ describe('a body', () => {
 
   test('of an operation that has none is rejected, as is nonsense for one', async () => {
     const path = '/keys/none/issue'
-    expect(told(await post('{"a/b~":1}', JSON_TYPE, path))).toEqual([
+    expect(shown(await post('{"a/b~":1}', JSON_TYPE, path))).toEqual([
       422,
       'invalid_request',
       { pointer: '/a~1b~0', detail: 'this operation has no body' },
@@ -177,7 +177,7 @@ describe('a large body', () => {
     expect((await client.answer()).json()).toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
-  test('of a stranger is rejected at far less', async () => {
+  test('without a session is rejected at far less', async () => {
     const body = JSON.stringify({ username: 'ada', password: 'x'.repeat(20_000) })
     expect(await control.send('POST', '/api/v1/session', { body, headers: JSON_TYPE })).toMatchObject({
       status: 413,
@@ -199,7 +199,7 @@ describe('a large body', () => {
 })
 
 describe('fields that are wrong', () => {
-  test('are all told, each with its place, and never with what stood there', async () => {
+  test('are all reported, each with its place, and never with what stood there', async () => {
     const body = { name: 'a b', limits: { rpm: 0, concurency: 1 }, billing: 'sometimes', is_admin: true }
     const answered = await control.call('create_tenant', { as, body })
     expect([answered.status, new Set(answered.body.errors.map(({ pointer }) => pointer))]).toEqual([
@@ -220,7 +220,7 @@ describe('fields that are wrong', () => {
     const startMs = performance.now()
     const answered = await control.call('create_tenant', { as, body: many })
     expect([answered.status, answered.body.errors.length]).toEqual([422, 32])
-    // Comparing each name with each other one took seconds, in which nobody else was served.
+    // Comparing each name with each other one took seconds, in which no other request was served.
     expect(performance.now() - startMs).toBeLessThan(1_500)
   })
 

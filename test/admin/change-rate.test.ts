@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { controlScene } from './scene.ts'
 
-test('users of a tenant make thirty changes at once and then one each two seconds, and hold up nobody else', async () => {
+test('users of a tenant make thirty changes at once and then one each two seconds, and delay no other user', async () => {
   const { addUser, call, clock, logIn } = await controlScene(onTestFinished)
   await addUser('ada', 'admin')
   const admin = await logIn('ada')

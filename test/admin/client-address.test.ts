@@ -47,7 +47,7 @@ test.each(['10.0.0.0/33', 'proxy', '', '10.0.0.0/', '::1/129', '10.0.0.0/8/8', '
   text => expect(isNetwork(text)).toBe(false),
 )
 
-test('behind a trusted proxy an outsider who guesses keeps nobody else out', async () => {
+test('behind a trusted proxy guesses of an outsider block no other user', async () => {
   const { addUser, call, clock, log } = await controlScene(onTestFinished, { trustedProxies: ['127.0.0.1'] })
   await addUser('admin', 'admin')
   const guess = (client: string, password: string) =>

@@ -200,9 +200,9 @@ test('every operation answers as the document says where it is rejected', async 
   const as = await logIn('ada')
   const params = { name: 'none', publication: 'none', endpoint: 'none', id: 'none' }
   for (const id of OPERATION_IDS) {
-    const stranger = await call(id, { params })
-    expect(undocumented(id, stranger)).toEqual([])
-    expect(stranger.status).toBe(id.startsWith('log_in') ? 400 : 401)
+    const foreign = await call(id, { params })
+    expect(undocumented(id, foreign)).toEqual([])
+    expect(foreign.status).toBe(id.startsWith('log_in') ? 400 : 401)
     const nonsense = await call(id, {
       as,
       params,

@@ -54,8 +54,8 @@ describe('a credential that is given over REST', () => {
     const list = await control.call('list_endpoints', { as, query: { limit: '500' } })
     const all = await control.call('list_audit', { as, query: { limit: '500' } })
     expect(list.body.data.find(each => each.name === name)).toMatchObject({ upstream_key: known })
-    for (const told of [list.body, all.body, control.log, await control.store.live()])
-      expect(JSON.stringify(told)).not.toContain(SECRET)
+    for (const shown of [list.body, all.body, control.log, await control.store.live()])
+      expect(JSON.stringify(shown)).not.toContain(SECRET)
   })
 
   test('is nowhere in the store', async () => {

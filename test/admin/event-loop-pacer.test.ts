@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { EventLoopPacer } from '../../src/admin/event-loop-pacer.ts'
 
-test('a crowd passes a few at a time, in its order, with turns for others in between', async () => {
+test('many at once pass a few at a time, in their order, with turns for others in between', async () => {
   const eventLoopPacer = new EventLoopPacer(2)
   const passed: number[] = []
   for (let index = 0; index < 5; index++) eventLoopPacer.schedule(() => void passed.push(index))

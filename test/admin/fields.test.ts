@@ -236,7 +236,7 @@ test.each([
   'example.com/v1',
   'http://',
   'http://a b/',
-])('the upstream %s is rejected, and nobody is asked', async base_url => {
+])('the upstream %s is rejected, and no server is asked', async base_url => {
   const before = control.probed.length
   const body = { name: 'u', protocol: 'openai', base_url, served_model: 'm' }
   expect(pointers(await call('create_endpoint', { as, body }))).toEqual([422, ['/base_url']])

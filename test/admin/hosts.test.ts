@@ -45,7 +45,7 @@ test.each([
   else expect(assert).toThrow()
 })
 
-test('a name that another site has pointed here logs nobody in, and reads nothing', async () => {
+test('a name that another site has pointed here opens no session, and reads nothing', async () => {
   const scene = await controlScene(onTestFinished)
   await scene.addUser('ada', 'admin')
   const body = JSON.stringify({ username: 'ada', password: 'correct horse battery', carrier: 'cookie' })

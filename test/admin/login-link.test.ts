@@ -41,6 +41,6 @@ test('a new link ends the one before it; a password, a disabled user and time en
   expect((await use('gwl_disabled')).status).toBe(401)
 })
 
-test('what is not a link is told nothing else', async () => {
+test('what is not a link gets the same answer', async () => {
   for (const link of ['x', 'gwl_', 'gwp_none']) expect((await use(link)).body.code).toBe('wrong_credentials')
 })

@@ -4,7 +4,7 @@ import { joinedNode } from '../support/joined-node.ts'
 import { type Filling, LOG_IN, type MatrixWorld, TENANTS, type TenantName } from './matrix-world.ts'
 import { PASSWORD } from './scene.ts'
 
-/** Makes what an operation needs to succeed for whoever may call it, about something that belongs to `tenant`. */
+/** Makes what an operation needs to succeed for each role that may call it, about something that belongs to `tenant`. */
 export type Fill = (world: MatrixWorld, tenant: TenantName) => Promise<Filling>
 
 const nothing: Fill = async () => ({})
@@ -248,6 +248,6 @@ export const FILLINGS: Readonly<Record<OperationId, Fill>> = {
   get_pulse: nothing,
   watch_events: async () => ({ query: { limit: '1' } }),
   explain: async (_, tenant) => ({ query: { key: `${tenant}/app`, model: 'chat' } }),
-  explain_secret: async () => ({ body: { secret: 'nobody’s secret' } }),
+  explain_secret: async () => ({ body: { secret: 'no key’s secret' } }),
   list_audit: nothing,
 }

@@ -40,7 +40,7 @@ export async function matrixWorld(whenOver: WhenOver): Promise<MatrixWorld> {
   const scene = await controlScene(whenOver)
   const { call, logIn, store } = scene
   await bareGateway(scene, whenOver)
-  // Whoever prepares is none of the actors, whose log-outs would end its session.
+  // The user that prepares is none of the actors, whose log-outs would end its session.
   await scene.addUser('root', 'admin')
   const root = await logIn('root')
   let count = 0

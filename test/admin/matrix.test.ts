@@ -38,7 +38,7 @@ const OF_TENANTS: readonly OperationId[] = [
   'watch_events',
 ]
 
-test('the table gives tenants what this test says, and nobody else anything without a session', () => {
+test('the table gives tenants what this test says, and nothing without a session', () => {
   const byPermission = (wanted: (id: OperationId) => boolean) => OPERATION_IDS.filter(wanted).sort()
   expect(byPermission(id => permission(id) === 'anyone')).toEqual(['log_in', 'log_in_by_link'])
   const open = byPermission(id => {
@@ -110,19 +110,19 @@ describe.each(OPERATION_IDS)('%s', id => {
   })
 })
 
-/** A tenant is told of nothing that is another's, and of what is its own. */
+/** A tenant sees nothing that is another's, and sees what is its own. */
 function assertNothingForeign(id: OperationId, actor: Actor, object: TenantName, { body }: Answered): void {
   const home = HOMES[actor]
   if (home === undefined || permission(id) === 'anyone') return
   const [other] = TENANTS.filter(tenant => tenant !== home)
-  const told = JSON.stringify(body) ?? ''
-  expect(told).not.toContain(other)
+  const shown = JSON.stringify(body) ?? ''
+  expect(shown).not.toContain(other)
   const isFiltered = operation(id).query?.shape['tenant'] !== undefined
   if (isFiltered) expect(body.data.length > 0).toBe(object === home)
-  else if (body !== undefined && id !== 'delete_key') expect(told).toContain(home)
+  else if (body !== undefined && id !== 'delete_key') expect(shown).toContain(home)
 }
 
-test('what is another’s and what does not exist are told in the same words, whatever else is wrong', async () => {
+test('what is another’s and what does not exist get the same answer, whatever else is wrong', async () => {
   const as = await world.session('of mine')
   const ids = OF_TENANTS.filter(id => operation(id).params)
   expect(ids.length).toBeGreaterThan(5)

@@ -96,9 +96,9 @@ describe('what a file declares', () => {
         key: { kind: 'platform' },
       }
       const body = { ...params, ...(kind in more && more[kind as keyof typeof more]) }
-      const { status, body: told } = await control.call(`create_${kind}`, { as, body })
-      expect([status, told.code]).toEqual([409, 'already_exists'])
-      expect(told.detail).toContain(FILE)
+      const { status, body: shown } = await control.call(`create_${kind}`, { as, body })
+      expect([status, shown.code]).toEqual([409, 'already_exists'])
+      expect(shown.detail).toContain(FILE)
     },
   )
 

@@ -154,7 +154,7 @@ describe('a client that is slow', () => {
     return scene.clock.nowMs() - startMs
   }
 
-  test('with its body is told so after five seconds where nobody knows it, and the connection closes', async () => {
+  test('with its body gets its answer after five seconds without a session, and the connection closes', async () => {
     const tookMs = await late('/api/v1/session', async () => [])
     expect(tookMs).toBeGreaterThanOrEqual(5_000)
     expect(tookMs).toBeLessThan(10_000)
@@ -185,7 +185,7 @@ describe('every answer', () => {
     'x-request-id': expect.stringMatching(/^req_[0-9a-f]{24}$/),
   }
 
-  test('of every operation, with and without a session, is kept by nobody and tells no stack', async () => {
+  test('of every operation, with and without a session, is not cached and shows no stack', async () => {
     const params = { name: 'none', publication: 'none', endpoint: 'none' }
     for (const id of OPERATION_IDS.filter(id => id !== 'log_out' && id !== 'log_out_everywhere')) {
       const { method, answer } = operation(id)
@@ -223,15 +223,15 @@ describe('every answer', () => {
     ]
     const answers = await Promise.all([
       control.send('GET', '/api/v1/users'),
-      control.send('GET', '/api/v1/users/nobody'),
+      control.send('GET', '/api/v1/users/absent'),
       ...wrong.map(authorization => control.send('GET', '/api/v1/keys', { headers: { authorization } })),
       control.send('GET', '/api/v1/keys', { headers: { cookie: `gw_session=gws_${'A'.repeat(43)}` } }),
     ])
-    const told = answers.map(({ status, headers, body: { request_id: _id, ...body } }) => {
+    const shown = answers.map(({ status, headers, body: { request_id: _id, ...body } }) => {
       return { status, body, challenge: headers.get('www-authenticate') }
     })
-    expect(new Set(told.map(answer => JSON.stringify(answer))).size).toBe(1)
-    expect(told[0]).toMatchObject({ status: 401, challenge: 'Bearer', body: { code: 'not_logged_in' } })
+    expect(new Set(shown.map(answer => JSON.stringify(answer))).size).toBe(1)
+    expect(shown[0]).toMatchObject({ status: 401, challenge: 'Bearer', body: { code: 'not_logged_in' } })
   })
 })
 

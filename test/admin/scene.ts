@@ -37,7 +37,7 @@ export interface Sent {
 }
 
 /** JSON, and those of its members that tests look into. */
-export interface Told {
+export interface AnswerBody {
   readonly [member: string]: unknown
   readonly code: string
   readonly detail: string
@@ -46,7 +46,7 @@ export interface Told {
     readonly parameter?: string
     readonly detail: string
   }[]
-  readonly data: readonly Told[]
+  readonly data: readonly AnswerBody[]
   readonly next_cursor: string | null
   readonly name: string
   readonly token: string
@@ -59,7 +59,7 @@ export interface Answered {
   readonly status: number
   readonly headers: Headers
   /** Undefined where it is no JSON. */
-  readonly body: Told
+  readonly body: AnswerBody
 }
 
 /** The headers that a session is carried by. */
@@ -196,7 +196,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
     return {
       status: answer.status,
       headers: answer.headers,
-      body: (isJson ? JSON.parse(text) : undefined) as Told,
+      body: (isJson ? JSON.parse(text) : undefined) as AnswerBody,
     }
   }
   const call = (id: OperationId, sent: Sent = {}): Promise<Answered> => {

@@ -22,7 +22,7 @@ test('answers /health without a key', async () => {
 })
 
 describe('every answer', () => {
-  test('tells browsers to do nothing with it, and nobody to keep it', async () => {
+  test('has headers by which browsers do nothing with it, and no cache keeps it', async () => {
     const { headers } = await control.send('GET', '/api/v1/session')
     expect(Object.fromEntries(headers)).toMatchObject({
       'cache-control': 'no-store',

@@ -71,14 +71,14 @@ describe('a log-in', () => {
     const answers = await Promise.all(
       [
         { username: 'ada', password: 'wrong' },
-        { username: 'nobody', password: PASSWORD },
+        { username: 'absent', password: PASSWORD },
         { username: 'bob', password: PASSWORD },
         { username: 'ADA', password: PASSWORD },
       ].map(body => call('log_in', { body })),
     )
     for (const { status, body, headers } of answers) {
-      const { request_id: _id, ...told } = body
-      expect([status, told]).toEqual([
+      const { request_id: _id, ...shown } = body
+      expect([status, shown]).toEqual([
         401,
         {
           type: 'urn:gw:problem:wrong_credentials',
@@ -102,7 +102,7 @@ describe('a log-in', () => {
     expect((await call('get_session', { as: second })).status).toBe(200)
   })
 
-  test('takes no token from whoever logs in, and ends nobody else’s session', async () => {
+  test('takes no token from a log-in, and ends no other user’s session', async () => {
     const { call, logIn, addUser } = await setUp()
     await addUser('eve', 'admin')
     const planted = `gws_${'A'.repeat(43)}`
@@ -119,7 +119,7 @@ describe('a log-in', () => {
     expect((await call('get_session', { as: eve })).body).toMatchObject({ user: { name: 'eve' } })
   })
 
-  test('of another site’s page is rejected: it would log its visitor in as somebody else', async () => {
+  test('of another site’s page is rejected: it would log its visitor in as another user', async () => {
     const { call } = await setUp()
     const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
     for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }, {}]) {
@@ -281,7 +281,7 @@ describe('sessions that are over', () => {
   })
 })
 
-describe('a crowd that logs in at once', () => {
+describe('many log-ins at once', () => {
   test('is sent away beyond the line, which the log tells as no failure of ours', async () => {
     let open: () => void = () => {}
     const gate = new Promise<void>(resolve => {
@@ -292,17 +292,17 @@ describe('a crowd that logs in at once', () => {
     const { call, clock, log } = await setUp({ hasher })
     const before = clock.pending
     const asked = Array.from({ length: 5 }, (_, index) =>
-      call('log_in', { body: { username: `somebody-${index}`, password: 'wrong' } }),
+      call('log_in', { body: { username: `unknown-${index}`, password: 'wrong' } }),
     )
-    // One is hashed and one waits in line: the three others are told so late, and by no time that passes by itself.
+    // One is hashed and one waits in line: the three others are answered late, and by no time that passes by itself.
     await clock.waiting(before + 3)
     clock.advance(2_000)
     open()
     const answers = await Promise.all(asked)
     expect(answers.filter(({ status }) => status === 503)).toHaveLength(3)
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(2)
-    const told = log.filter(line => line['error_code'] === 'busy')
-    expect(told.map(line => line['level'])).toEqual(['info', 'info', 'info'])
+    const shown = log.filter(line => line['error_code'] === 'busy')
+    expect(shown.map(line => line['level'])).toEqual(['info', 'info', 'info'])
   })
 })
 
@@ -329,13 +329,13 @@ describe('log-ins that are under way with a password', () => {
     const as = await logIn(id === 'change_password' ? 'ada' : 'root')
     isShut = true
     const body = { username: 'ada', password: PASSWORD }
-    const underWay = Array.from({ length: 4 }, () => call('log_in', { body }))
+    const running = Array.from({ length: 4 }, () => call('log_in', { body }))
     await vi.waitFor(() => expect(gates).toHaveLength(4))
     isShut = false
     expect((await call(id, { as, ...sent, headers: { 'if-match': '*' } })).status).toBeLessThan(300)
     for (const open of gates) open()
-    for (const { status, body: told } of await Promise.all(underWay)) {
-      expect([status, told.code]).toEqual([401, 'wrong_credentials'])
+    for (const { status, body: shown } of await Promise.all(running)) {
+      expect([status, shown.code]).toEqual([401, 'wrong_credentials'])
     }
     expect(await store.users.user('ada')).toMatchObject({ sessions: 0 })
   })
@@ -379,7 +379,7 @@ describe('guessing', () => {
     for (let times = 1; times <= 5; times++) expect((await guess('wrong')).status).toBe(401)
     const waiting = clock.pending
     const rejection = guess(PASSWORD)
-    // Who does not heed the pause is told of it late.
+    // A client that does not heed the pause is answered late.
     await clock.waiting(waiting + 1)
     clock.advance(3_000)
     const rejected = await rejection
@@ -399,7 +399,7 @@ describe('guessing', () => {
     const wrong = { username: 'ada', password: 'wrong' }
     const waiting = clock.pending
     const asked = Array.from({ length: 60 }, () => call('log_in', { body: wrong }))
-    // Five are free, and some may be at work while the fifth is told: time stands still until the others are rejected.
+    // Five are free, and some may be at work while the fifth is answered: time stands still until the others are rejected.
     await clock.waiting(waiting + 52)
     const hurry = setInterval(() => clock.advance(500), 5)
     onTestFinished(() => clearInterval(hurry))
@@ -432,7 +432,7 @@ describe('who has logged in before', () => {
     }
   }
 
-  test('with the same browser gets in while somebody else guesses from the same address', async () => {
+  test('with the same browser gets in while another client guesses from the same address', async () => {
     const scene = await setUp()
     const { call } = scene
     const body = { username: 'ada', password: PASSWORD, carrier: 'cookie' }
@@ -454,13 +454,13 @@ describe('who has logged in before', () => {
     const device = /gw_device=([\w-]{43})/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? ''
     const flags = ['network 127.0.0.1', `device ${keyDigest(device)}`, 'network 192.0.2.1']
     expect([...(await store.users.knownOrigins('ada', flags))].sort()).toEqual(flags.slice(0, 2).sort())
-    expect([...(await store.users.knownOrigins('nobody', flags))]).toEqual([])
+    expect([...(await store.users.knownOrigins('absent', flags))]).toEqual([])
     await store.users.setPassword('ada', 'another')
     expect([...(await store.users.knownOrigins('ada', flags))]).toEqual(['network 127.0.0.1'])
   })
 })
 
-/** The status of an answer to somebody at another address of this machine. */
+/** The status of an answer to a client at another address of this machine. */
 function postFrom(localAddress: string, url: string, body: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json' }

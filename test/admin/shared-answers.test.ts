@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
 import { write } from '../cli/traffic.ts'
 import { call as callRow } from '../store/ledger/rows.ts'
-import { controlScene, type LoggedIn, type Told } from './scene.ts'
+import { type AnswerBody, controlScene, type LoggedIn } from './scene.ts'
 
 /** An administrator, a user of each of two tenants, and a failed call of each tenant. */
 async function setUp() {
@@ -26,7 +26,7 @@ async function setUp() {
   return { scene, log, list, ...users }
 }
 
-const ids = (calls: readonly Told[]) => calls.map(({ request_id: id }) => id)
+const ids = (calls: readonly AnswerBody[]) => calls.map(({ request_id: id }) => id)
 
 test('users who ask the same question at the same moment share an answer with users of the same rights alone', async () => {
   const { list, admin, tom, rita } = await setUp()

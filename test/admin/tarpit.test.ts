@@ -6,7 +6,7 @@ import { testClock } from '../support/test-clock.ts'
 
 const answer = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-test('a crowd is answered late, and one by one', async () => {
+test('many at once are answered late, and one by one', async () => {
   const clock = testClock()
   const late = new Tarpit(clock)
   const answered: number[] = []
@@ -24,7 +24,7 @@ test('a crowd is answered late, and one by one', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('whoever leaves gives the place up', async () => {
+test('a client that leaves frees its place', async () => {
   const clock = testClock()
   const late = new Tarpit(clock)
   const leaving = answer()

@@ -64,7 +64,7 @@ describe('a personal access token', () => {
     tom = await control.logIn('tom')
   })
 
-  test('is revoked at once: by its user, or by an administrator, and by nobody else', async () => {
+  test('is revoked at once: by its user or an administrator, and by no other user', async () => {
     const { id, bearer } = await make(tom)
     const eve = await control.logIn('eve')
     const theirs = await control.call('revoke_token', { as: eve, params: { name: id } })

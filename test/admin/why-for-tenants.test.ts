@@ -44,7 +44,7 @@ async function setUp() {
   return { ...scene, as, ask }
 }
 
-test('a tenant is told the answer that a call of its key would get, and its limits, but nothing of endpoints', async () => {
+test('a tenant sees the answer that a call of its key would get, and its limits, but nothing of endpoints', async () => {
   const { ask } = await setUp()
   const { body } = await ask({ key: 'app', model: 'chat' })
   expect(body).toMatchObject({
@@ -58,7 +58,7 @@ test('a tenant is told the answer that a call of its key would get, and its limi
   expect(JSON.stringify(body)).not.toContain('upstream')
 })
 
-test('of a model that a key does not see it is told what the call would be told, and no more', async () => {
+test('of a model that a key does not see it gets the answer that the call would get, and no more', async () => {
   const { ask } = await setUp()
   const answers = []
   for (const model of ['secret-listed', 'secret-unlisted', 'secret-none']) {
@@ -83,7 +83,7 @@ test('a key alone shows the models that it sees', async () => {
   expect(body.models?.map(({ model }) => model)).toEqual(['chat'])
 })
 
-test('a disabled key is told of nothing but itself', async () => {
+test('for a disabled key there is nothing but its own state', async () => {
   const { ask, as, call } = await setUp()
   await call('disable_key', { as, params: { name: 'app' } })
   const about = async (model: string) => {

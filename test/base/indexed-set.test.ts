@@ -19,47 +19,47 @@ const step = fc.oneof(
   fc.record({ does: fc.constant('all leave' as const), who: one }),
 )
 
-it('holds whom a set would hold, whoever comes and leaves', () => {
+it('has the members that a set would have, after any additions and removals', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), steps => {
       const all = guests()
-      const roster = new IndexedSet<Guest>()
+      const indexed = new IndexedSet<Guest>()
       const set = new Set<Guest>()
       for (const { does, who } of steps) {
         const guest = all[who] as Guest
         if (does === 'comes') {
-          roster.add(guest)
+          indexed.add(guest)
           set.add(guest)
         } else if (does === 'leaves') {
-          expect(roster.delete(guest)).toBe(set.delete(guest))
+          expect(indexed.delete(guest)).toBe(set.delete(guest))
         } else {
-          roster.clear()
+          indexed.clear()
           set.clear()
         }
-        expect(roster.size).toBe(set.size)
-        expect(new Set(roster)).toEqual(set)
-        expect([...roster]).toHaveLength(set.size)
+        expect(indexed.size).toBe(set.size)
+        expect(new Set(indexed)).toEqual(set)
+        expect([...indexed]).toHaveLength(set.size)
       }
     }),
   )
 })
 
-it('passes everybody who stays, also while those who are passed leave and take others with them', () => {
+it('visits each member that stays, also while those that are visited leave and take others with them', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(one, one)), leaving => {
       const all = guests()
-      const roster = new IndexedSet<Guest>()
-      for (const guest of all) roster.add(guest)
+      const indexed = new IndexedSet<Guest>()
+      for (const guest of all) indexed.add(guest)
       const passed = new Set<Guest>()
-      for (const guest of roster) {
+      for (const guest of indexed) {
         passed.add(guest)
         for (const [name, other] of leaving) {
           if (name !== guest.name) continue
-          roster.delete(guest)
-          roster.delete(all[other] as Guest)
+          indexed.delete(guest)
+          indexed.delete(all[other] as Guest)
         }
       }
-      for (const guest of roster) expect(passed).toContain(guest)
+      for (const guest of indexed) expect(passed).toContain(guest)
     }),
   )
 })

@@ -160,7 +160,7 @@ describe('the JSON scanner', () => {
     expect(scan(Buffer.from(nested(129))).fault).toBe('too_deep')
   })
 
-  it('remembers no more of a root object than anybody means: names and members beyond are a fault', () => {
+  it('keeps a bounded part of a root object: more names or members are an error', () => {
     const scanner = new JsonScanner()
     scanner.push(Buffer.from('{"'))
     for (let piece = 0; piece < 70 && !scanner.fault; piece++) scanner.push(Buffer.alloc(1_024, 'a'))

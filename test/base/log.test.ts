@@ -53,7 +53,7 @@ test('a line whose fields are JSON already keeps to the level, below which they 
     { write: line => void (text += line) },
     { level: 'warn', pretty: false, colour: false },
   )
-  log.written(() => expect.unreachable('nobody reads it'), 'request')
+  log.written(() => expect.unreachable('no reader'), 'request')
   expect(text).toBe('')
 })
 

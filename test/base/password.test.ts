@@ -9,7 +9,7 @@ function hasher(more: { atOnce?: number; maxWaiting?: number } = {}) {
 }
 
 describe('a password', () => {
-  test('is hashed with 32 MiB of scrypt and a salt of its own unless told otherwise', async () => {
+  test('is hashed with 32 MiB of scrypt and a salt of its own unless set otherwise', async () => {
     const dear = new PasswordHasher({ random: systemRandom, atOnce: 2, maxWaiting: 16 })
     const [one, other] = await Promise.all([dear.hash('correct horse'), dear.hash('correct horse')])
     expect(one).toMatch(/^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
@@ -24,7 +24,7 @@ describe('a password', () => {
     expect(await costlier.verify('correct horse', stored, { isKnown: false })).toBe(true)
   })
 
-  test('of nobody is never right', async () => {
+  test('without a user is never right', async () => {
     expect(await hasher().verify('', undefined, { isKnown: false })).toBe(false)
   })
 
@@ -39,45 +39,45 @@ describe('a password', () => {
 })
 
 describe('of many at once', () => {
-  test('a few are hashed, some wait, and the rest is told to come again', async () => {
-    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+  test('a few are hashed, some wait, and the others are asked to come again', async () => {
+    const full = hasher({ atOnce: 1, maxWaiting: 2 })
     const results = await Promise.allSettled(
-      Array.from({ length: 10 }, () => crowded.verify('x', undefined, { isKnown: false })),
+      Array.from({ length: 10 }, () => full.verify('x', undefined, { isKnown: false })),
     )
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
     for (const result of results) {
       if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'busy' })
     }
-    expect(await crowded.verify('x', undefined, { isKnown: false })).toBe(false)
+    expect(await full.verify('x', undefined, { isKnown: false })).toBe(false)
   })
 
   test('those who have logged in from there before go first, and have places of their own', async () => {
-    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+    const full = hasher({ atOnce: 1, maxWaiting: 2 })
     const order: string[] = []
     const verify = async (who: string, isKnown: boolean) => {
-      await crowded.verify('x', undefined, { isKnown })
+      await full.verify('x', undefined, { isKnown })
       order.push(who)
     }
-    const strangers = [verify('stranger 1', false), verify('stranger 2', false), verify('stranger 3', false)]
-    await Promise.all([...strangers, verify('known 1', true), verify('known 2', true)])
-    expect(order).toEqual(['stranger 1', 'known 1', 'known 2', 'stranger 2', 'stranger 3'])
+    const unknown = [verify('unknown 1', false), verify('unknown 2', false), verify('unknown 3', false)]
+    await Promise.all([...unknown, verify('known 1', true), verify('known 2', true)])
+    expect(order).toEqual(['unknown 1', 'known 1', 'known 2', 'unknown 2', 'unknown 3'])
   })
 
   test('those from where fewer have failed go first, and take the place of others in a full line', async () => {
-    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+    const full = hasher({ atOnce: 1, maxWaiting: 2 })
     const order: string[] = []
     const verify = async (who: string, rank: number) => {
-      await crowded.verify('x', undefined, { isKnown: false, rank })
+      await full.verify('x', undefined, { isKnown: false, rank })
       order.push(who)
     }
     const results = await Promise.allSettled([
       verify('at work', 9),
       verify('guesser 1', 3),
       verify('guesser 2', 4),
-      verify('newcomer', 0),
+      verify('new', 0),
       verify('guesser 3', 3),
     ])
-    expect(order).toEqual(['at work', 'newcomer', 'guesser 1'])
+    expect(order).toEqual(['at work', 'new', 'guesser 1'])
     expect(results.map(({ status }) => status)).toEqual([
       'fulfilled',
       'fulfilled',
@@ -88,10 +88,10 @@ describe('of many at once', () => {
   })
 
   test('work that is not wanted any more when its turn comes is not begun, and lets the next one go on', async () => {
-    const crowded = hasher({ atOnce: 1, maxWaiting: 2 })
+    const full = hasher({ atOnce: 1, maxWaiting: 2 })
     const begun: string[] = []
     const verify = (who: string) =>
-      crowded.verify('x', undefined, {
+      full.verify('x', undefined, {
         isKnown: false,
         onTurn: () => {
           if (who === 'second') throw new Error('not any more')

@@ -44,7 +44,7 @@ export const CALLS: readonly Asked[] = [
   { status: 200, path: CHAT, secret: OURS, body: { model: 'over-rest' } },
   { status: 502, path: CHAT, secret: OURS, body: { model: 'rejected' } },
   { status: 404, path: CHAT, secret: OURS, body: { model: SLOTS['a made-up name of a model'] } },
-  { status: 401, path: CHAT, secret: SLOTS['a stranger’s key'], body: { model: 'chat' } },
+  { status: 401, path: CHAT, secret: SLOTS['a foreign key'], body: { model: 'chat' } },
   { status: 401, path: CHAT, secret: SLOTS['a mistyped key of ours'], body: { model: 'chat' } },
   { status: 401, path: CHAT, secret: SLOTS.METRICS_TOKEN, body: { model: 'chat' } },
   { status: 400, path: CHAT, secret: OURS, body: { model: 'chat', max_tokens: SLOTS['a prompt'] } },
@@ -79,7 +79,7 @@ export function managing(upstreamUrl: string): readonly Managed[] {
   }
   const rejecting = {
     ...endpoint,
-    name: 'refusing-over-rest',
+    name: 'rejecting-over-rest',
     base_url: `${upstreamUrl}/rejecting/v1`,
     upstream_key: SLOTS['upstream_key, over REST, that its upstream rejects, and repeats'],
   }

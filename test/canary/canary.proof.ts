@@ -14,7 +14,7 @@ import { filesOf, hashOf, SLOTS, slotsIn } from './planted.ts'
 
 /**
  * Secrets that are planted in every slot, and searched for wherever something is written: the output of commands, the
- * log, what clients and scrapers are told, and each file beside the secrets' own, also after `kill -9`.
+ * log, what clients and scrapers get, and each file beside the secrets' own, also after `kill -9`.
  */
 
 const dir = tempDir(afterAll)
@@ -78,11 +78,11 @@ const [holding, going] = [gate(), gate()]
 upstream.answer(async exchange => {
   const { request } = exchange
   if (request.path.startsWith('/rejecting')) {
-    const told = `the key ${request.header('authorization')} or ${request.header('x-rejected')} is unknown`
+    const shown = `the key ${request.header('authorization')} or ${request.header('x-rejected')} is unknown`
     return reply({
       status: 401,
-      headers: { 'content-type': 'application/json', 'x-told': told },
-      body: JSON.stringify({ error: { message: told } }),
+      headers: { 'content-type': 'application/json', 'x-echo': shown },
+      body: JSON.stringify({ error: { message: shown } }),
     })(exchange)
   }
   const { stream, user } = request.json() as { stream?: boolean; user?: string }
@@ -223,7 +223,7 @@ async function serveGw(name: string) {
   return { name, child, gateway, control, said: () => text }
 }
 
-/** What is given and asked over REST, by somebody whose session is a secret as well. */
+/** What is given and asked over REST, in a session that is a secret as well. */
 async function manage({ gateway, control }: { readonly gateway: string; readonly control: string }) {
   const send = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const answer = await fetch(`${control}/api/v1${path}`, {

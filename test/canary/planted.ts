@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const canary = (slot: string): string => `${slot}-canary-${randomBytes(24).toString('hex')}`
 
 /**
- * Every slot that takes a secret, and what must never be written down although nobody calls it one. A new slot is a
+ * Every slot that takes a secret, and what must never be written down although no schema calls it one. A new slot is a
  * line here, and whatever puts its canary in its place.
  */
 export const SLOTS = {
@@ -26,7 +26,7 @@ export const SLOTS = {
   GW_ADMIN_PASSWORD: canary('ap'),
   GW_MASTER_KEY: randomBytes(32).toString('hex'),
   'a variable that nothing refers to': canary('un'),
-  'a stranger’s key': canary('sk'),
+  'a foreign key': canary('sk'),
   'a mistyped key of ours': `gw_${randomBytes(20).toString('hex')}`,
   'a key in a query string': canary('qs'),
   'a password in another header': canary('oh'),
@@ -35,7 +35,7 @@ export const SLOTS = {
   'an answer': canary('an'),
 } as const
 
-/** A mask may show how a secret begins and ends: its middle is what nobody may see. */
+/** A mask may show how a secret begins and ends: its middle is never shown. */
 const SHOWN_AT_MOST = 8
 
 /** All the ways in which a secret could be written down whole. */

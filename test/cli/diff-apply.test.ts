@@ -137,7 +137,7 @@ describe('gw apply', () => {
     const { exit, stdout, stderr } = await run('apply --format json')
     expect(exit).toBe(4)
     expect(JSON.parse(stdout)).toHaveProperty('error.code', 'GW4002')
-    expect(stderr, 'nobody agrees to what they have not seen').toContain('7 to create')
+    expect(stderr, 'the plan is shown before the question').toContain('7 to create')
   })
 
   it('asks on a terminal, and takes yes for an answer', async () => {
@@ -198,7 +198,7 @@ describe('gw apply', () => {
     expect((await run('diff --exit-code')).exit).toBe(2)
   })
 
-  it('finishes what it was asked to do although nobody reads what it says', async () => {
+  it('finishes what it was asked to do although its output is not read', async () => {
     const { exit } = await run('apply --yes --skip-probe', { stdoutFault: 'EPIPE' })
     expect(exit).toBe(0)
     expect((await run('diff --exit-code')).exit).toBe(0)

@@ -92,7 +92,7 @@ describe('gw doctor', () => {
     expect(of('store')).toMatchObject([{ state: 'warn', hint: 'Create it with `gw apply`.' }])
   })
 
-  it.skipIf(ON_POSTGRES)('warns of a store that everybody may read', async () => {
+  it.skipIf(ON_POSTGRES)('warns of a store that all users may read', async () => {
     chmodSync(dir.at('data/gw.db'), 0o644)
     const { of } = await examined()
     chmodSync(dir.at('data/gw.db'), 0o600)

@@ -25,9 +25,9 @@ interface Way {
   readonly stdin?: string
   /** Fails for a reason of its own; absent: it cannot. */
   readonly fails?: string
-  /** Serves or watches until it is told to end. */
+  /** Serves or watches until it is stopped. */
   readonly stays?: true
-  /** Runs from the build, and is told to end when it says that it serves. */
+  /** Runs from the build, and is stopped when it says that it serves. */
   readonly hasThreads?: true
   /** Its exit code, unless 0. */
   readonly exit?: number

@@ -24,7 +24,7 @@ it('a figure never takes more than five characters', () => {
   )
 })
 
-it('times are told as people say them', () => {
+it('times are shown as people say them', () => {
   expect([undefined, 0.4, 8, 340.4, 1_234, 59_000, 200_000].map(latencyText)).toEqual([
     '-',
     '0.4ms',

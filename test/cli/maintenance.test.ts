@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 
 describe('gw maintenance', () => {
-  it('is off until it is switched on, and says since when, by whom and what clients are told', async () => {
+  it('is off until it is switched on, and says since when, by whom and what clients get', async () => {
     expect((await run('maintenance', 'status')).stdout).toBe('Maintenance is off.\n')
     expect(await run('maintenance', 'on', '--message', 'Back at ten.')).toEqual({
       exit: 0,

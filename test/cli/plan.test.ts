@@ -144,7 +144,7 @@ describe('gw apply --allow-deletes', () => {
   const keys = (count: number) =>
     `version: 1\nset: shop\nkeys:\n${Array.from({ length: count }, (_, at) => `  k${at}: { kind: platform }\n`).join('')}`
 
-  it('is needed where much is deleted, before anybody is asked, and names its number', async () => {
+  it('is needed where much is deleted, before any question, and names its number', async () => {
     dir.write('gw.yaml', keys(30))
     await run('apply --yes --skip-probe --allow-deletes 20')
     dir.write('gw.yaml', keys(10))
@@ -191,7 +191,7 @@ describe('--adopt', () => {
   })
 
   it.each([
-    ['key/nobody', 64, 'do not declare'],
+    ['key/absent', 64, 'do not declare'],
     ['robot', 64, 'KIND/NAME'],
     ['tenant/green', 4, 'There is no tenant green to adopt'],
   ])('rejects %s', async (id, exit, words) => {
@@ -285,13 +285,13 @@ describe('gw apply --wait', () => {
     expect(await slow).toMatchObject({ exit: 5, stderr: expect.stringContaining('after 5 s') })
   })
 
-  it('says on stderr alone that no gateway is there, where nobody asked', async () => {
+  it('says on stderr alone that no gateway is there, without a question', async () => {
     const { exit, stdout, stderr } = await run('apply --yes --skip-probe')
     expect({ exit, stdout }).toEqual({ exit: 0, stdout: expect.not.stringContaining('No gateway') })
     expect(stderr).toContain('No gateway serves this store at the moment: `gw serve` starts one.')
   })
 
-  it('waits for nobody where no gateway is alive', async () => {
+  it('does not wait where no gateway is alive', async () => {
     await report({})
     clock.advance(HOUR_MS / 2)
     const { exit, stdout } = await run('apply --yes --skip-probe --wait')

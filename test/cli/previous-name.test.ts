@@ -124,7 +124,7 @@ describe('previous_name', () => {
     expect((await run('diff --exit-code')).exit).toBe(0)
   })
 
-  it('is told by gw show', async () => {
+  it('is shown by gw show', async () => {
     await run('apply --yes')
     expect((await run('show 2')).stdout).toContain('~ tenant azure')
     expect((await run('show 2')).stdout).toContain('renamed from blue')

@@ -245,7 +245,7 @@ describe('gw apply', () => {
     })
   })
 
-  it('probes before it asks, and asks nobody where one fails', async () => {
+  it('probes before the question, and asks none where a probe fails', async () => {
     const answered = await run('apply', { terminal: 100, stdin: 'y\n' })
     expect(answered.stdout).toContain('Applied: revision 1.')
     dir.write('gw.yaml', config(BROKEN()))
@@ -254,7 +254,7 @@ describe('gw apply', () => {
     expect(stderr).not.toContain('[y/N]')
   })
 
-  it('probes nobody where nobody could agree, with --dry-run, and for gw diff', async () => {
+  it('probes nothing where no answer is possible, with --dry-run, and for gw diff', async () => {
     expect((await run('apply')).exit).toBe(4)
     expect((await run('apply --dry-run')).exit).toBe(0)
     expect((await run('diff')).exit).toBe(0)

@@ -61,7 +61,7 @@ describe('as real processes', () => {
   it('of two concurrent applies of one state one wins with 0 and the other ends with 4, nothing changed', async () => {
     await gwProcess(['apply', '--yes', '--skip-probe'], world)
     dir.write('gw.yaml', SECOND)
-    // Nobody can commit while the test holds the lock, so both have made their plan before one of them can.
+    // No process can commit while the test holds the lock, so both have made their plan before one of them can.
     const lock = new Database(dir.at('data/gw.db'))
     onTestFinished(() => void lock.close())
     lock.exec('BEGIN IMMEDIATE')

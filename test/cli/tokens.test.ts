@@ -55,7 +55,7 @@ describe('gw tokens', () => {
 
   it.each([
     ['tokens create x', 64, '--user'],
-    ['tokens create x --user nobody', 4, 'nobody'],
+    ['tokens create x --user absent', 4, 'absent'],
     ['tokens create x --user admin --tenant nowhere', 4, 'There is no tenant nowhere'],
     ['tokens create x --user admin --expires 800d', 64, '366 days'],
   ])('rejects `gw %s`', async (line, exit, words) => {

@@ -181,7 +181,7 @@ describe('gw usage', () => {
 })
 
 describe('gw keys list', () => {
-  it('finds the keys that nobody has used for so long, young ones left out', async () => {
+  it('finds the keys without use for so long, young ones left out', async () => {
     clock.advance(40 * DAY_MS)
     await traffic(...billed({ id: 'a', atMs: clock.nowMs() - 29 * DAY_MS }))
     await run('keys create idle --kind platform')

@@ -67,7 +67,7 @@ describe('gw users create', () => {
     expect((await run('users link tom')).exit).toBe(4)
   })
 
-  test('asks for it twice on a terminal, and shows it to nobody', async () => {
+  test('asks for it twice on a terminal, and never shows it', async () => {
     const { run } = await setUp()
     const done = await run('users create tom --tenant acme', {
       terminal: 80,

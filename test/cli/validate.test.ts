@@ -68,7 +68,7 @@ describe('gw validate on ten mistakes in three files', () => {
     expect(readdirSync(join(dir.path, 'config'))).toHaveLength(3)
   })
 
-  it('is told the truth by that seal: it stops a process that does any of it', async () => {
+  it('can rely on that check: it stops a process that does any of it', async () => {
     const dir = tempDir(onTestFinished)
     const world = { cwd: dir.path, node: ['--import', SEALED] }
     const { exit, stderr } = await gwProcess(['demo-upstream', '--listen', '127.0.0.1:0'], world)

@@ -111,7 +111,7 @@ describe('gw why, of files', () => {
     })
   })
 
-  it('is coloured where it is told to be, and plain ASCII where the locale knows no more', async () => {
+  it('is coloured where colours are asked for, and plain ASCII where the locale knows no more', async () => {
     const question = 'why -c gw.yaml --key narrow --model fast-chat'
     const { stdout } = await run(`${question} --color always`)
     await expect(stdout).toMatchFileSnapshot('golden/why-not-allowed.colour.txt')
@@ -204,14 +204,14 @@ describe('gw why, of the store', () => {
     const asked = await run('why --secret - --model fast-chat', { stdin: secret })
     expect(asked.exit).toBe(0)
     expect(asked.stdout).toContain('key app, model fast-chat')
-    const stranger = await run('why --secret - --model fast-chat --format json', {
+    const foreign = await run('why --secret - --model fast-chat --format json', {
       stdin: `${secret.trim().slice(0, -1)}_\n`,
     })
-    expect(JSON.parse(stranger.stdout).decision).toMatchObject({
+    expect(JSON.parse(foreign.stdout).decision).toMatchObject({
       served: false,
       rejection: { check: 'key', code: 'invalid_api_key' },
     })
-    for (const { stdout, stderr } of [asked, stranger])
+    for (const { stdout, stderr } of [asked, foreign])
       expect(stdout + stderr).not.toContain(secret.trim().slice(0, 20))
   })
 
@@ -231,15 +231,15 @@ describe('gw why is asked wrongly', () => {
     ['', 64, 'Name a key, a model, or both'],
     ['--key app --secret -', 64, 'exclude each other'],
     ['--secret gw_abc --model x', 64, 'does not belong on the command line'],
-    ['--key nobody', 4, 'There is no key nobody'],
+    ['--key absent', 4, 'There is no key absent'],
     ['--key ap --model fast-chat', 4, 'Did you mean app?'],
     ['--key app --max-tokens many', 64, 'whole number'],
     ['--key app --url ftp://x', 64, 'http://127.0.0.1:8080'],
     ['--key app --url http://127.0.0.1:9', 4, 'There is no log-in for http://127.0.0.1:9'],
-  ])('%s', async (question, exit, told) => {
+  ])('%s', async (question, exit, shown) => {
     const ended = await run(`why -c gw.yaml ${question}`.trim())
     expect({ exit: ended.exit, stdout: ended.stdout }).toEqual({ exit, stdout: '' })
-    expect(ended.stderr).toContain(told)
+    expect(ended.stderr).toContain(shown)
     const { stdout } = await run(`why -c gw.yaml ${question} --format json`.trim().replaceAll('  ', ' '))
     expect(JSON.parse(stdout)).toHaveProperty('error.code')
   })

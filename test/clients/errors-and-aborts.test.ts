@@ -37,8 +37,8 @@ describe.each(GENERATIONS)('the SDKs of the $generation', sdks => {
       })
     })
     test('NotFoundError for an unknown model, and for one of the other protocol', async () => {
-      await expect(chat(door, 'nobody')).rejects.toThrow(sdks.OpenAI.NotFoundError)
-      await expect(chat(door, 'nobody')).rejects.toMatchObject({ code: 'model_not_found', param: 'model' })
+      await expect(chat(door, 'absent')).rejects.toThrow(sdks.OpenAI.NotFoundError)
+      await expect(chat(door, 'absent')).rejects.toMatchObject({ code: 'model_not_found', param: 'model' })
       await expect(chat(door, 'ext-claude')).rejects.toThrow('/v1/messages')
     })
     test('PermissionDeniedError for a model that the key may not use', async () => {
@@ -70,7 +70,7 @@ describe.each(GENERATIONS)('the SDKs of the $generation', sdks => {
       await expect(message(wrongKey)).rejects.toMatchObject({ requestID: expect.stringMatching(/^req_/) })
     })
     test('NotFoundError for an unknown model, and for one of the other protocol', async () => {
-      await expect(message(door, 'nobody')).rejects.toThrow(sdks.Anthropic.NotFoundError)
+      await expect(message(door, 'absent')).rejects.toThrow(sdks.Anthropic.NotFoundError)
       await expect(message(door, 'ext/chat')).rejects.toThrow('/v1/chat/completions')
     })
     test('PermissionDeniedError for a model that the key may not use', async () => {

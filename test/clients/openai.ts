@@ -197,8 +197,8 @@ export const OPENAI_CALLS: readonly Call[] = [
       if (call?.type !== 'function_call') throw new Error('no call of a function')
       expect(JSON.parse(call.arguments)).toEqual(weather)
       const output = { type: 'function_call_output', call_id: call.call_id, output: 'rain' } as const
-      const told = await responses.create({ model, input: [output], tools, previous_response_id: asked.id })
-      expect(told.output_text).toBe('The tool answered: rain')
+      const shown = await responses.create({ model, input: [output], tools, previous_response_id: asked.id })
+      expect(shown.output_text).toBe('The tool answered: rain')
     },
   },
   {

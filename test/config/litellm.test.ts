@@ -20,8 +20,8 @@ async function imported(text: string, prices = false): Promise<Imported> {
 
 const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
 
-/** Everything that is told, as one text. */
-function told({ left, notes }: Imported): string {
+/** All notes, as one text. */
+function shown({ left, notes }: Imported): string {
   const lines = [
     ...notes.map(({ place, text }) => `${place.line}: ${text}`),
     '-- not carried',
@@ -43,7 +43,7 @@ describe.each(CASES)('%s of LiteLLM', file => {
   })
 
   it('tells with its line what was not carried', async () => {
-    await expect(told(await imported(text))).toMatchFileSnapshot(
+    await expect(shown(await imported(text))).toMatchFileSnapshot(
       `golden/litellm/${file.replace('.yaml', '.txt')}`,
     )
   })
@@ -53,7 +53,7 @@ describe.each(CASES)('%s of LiteLLM', file => {
     for (const canary of text.match(/[\w@:-]*canary[\w@-]*/g) ?? []) {
       if (canary.startsWith('canary@example')) continue // a header that is no secret
       expect(result.yaml).not.toContain(canary)
-      expect(told(result)).not.toContain(canary)
+      expect(shown(result)).not.toContain(canary)
     }
   })
 
@@ -79,7 +79,7 @@ describe.each(CASES)('%s of LiteLLM', file => {
 })
 
 function withoutLines(result: Imported): string {
-  return told(result).replaceAll(/^\d+: /gm, '')
+  return shown(result).replaceAll(/^\d+: /gm, '')
 }
 
 function lineOf(text: string, offset: number): number {

@@ -19,7 +19,7 @@ beforeEach(() => {
   dir = tempDir(onTestFinished)
 })
 
-/** Watches, and gives what waits for the next change. Every change that nobody has waited for is kept. */
+/** Watches, and gives what waits for the next change. Every change that was not waited for is kept. */
 async function watching(...paths: string[]) {
   const seen: number[] = []
   const waiting: (() => void)[] = []
@@ -150,7 +150,7 @@ test('a storm of saves is one change', async () => {
   expect(seen.changes).toBe(1)
 })
 
-test('a file that is written without end is told of all the same', async () => {
+test('a file that is written without end is reported all the same', async () => {
   const file = dir.write('config/a.yaml', '0')
   const seen = await watching(dir.at('config'))
   const writer = setInterval(() => appendFileSync(file, '#'), 20)
@@ -159,7 +159,7 @@ test('a file that is written without end is told of all the same', async () => {
   await seen.next()
 })
 
-test('what no loader reads is nobody’s concern: databases, backups, swap files, other files above', async () => {
+test('what no loader reads is ignored: databases, backups, swap files, other files above', async () => {
   dir.write('config/a.yaml', '0')
   const database = dir.write('config/gw.db-wal', '0')
   const above = dir.write('other.yaml', '0')
@@ -177,7 +177,7 @@ test('what no loader reads is nobody’s concern: databases, backups, swap files
   await seen.next()
 })
 
-test('nothing is told any more once the watch is closed', async () => {
+test('nothing is reported any more once the watch is closed', async () => {
   dir.write('config/a.yaml', '0')
   const seen = await watching(dir.at('config'))
   dir.write('config/a.yaml', '1')

@@ -29,7 +29,7 @@ async function serveWithin(
   return { child, url: address.slice('Gateway on '.length) }
 }
 
-async function crowd(url: string): Promise<readonly RawClient[]> {
+async function connections(url: string): Promise<readonly RawClient[]> {
   const clients = await Promise.allSettled(
     Array.from({ length: CONNECTION_MANAGER }, async () => {
       const client = await rawClient(onTestFinished, url)
@@ -59,10 +59,10 @@ describe('more clients than the system gives descriptors for', () => {
     child.stdout?.on('data', (piece: Buffer) => {
       log += piece.toString()
     })
-    const clients = await crowd(url)
+    const clients = await connections(url)
     expect(clients).toHaveLength(CONNECTION_MANAGER)
-    const told = await Promise.allSettled(clients.slice(-5).map(client => client.answer()))
-    const [answer] = told.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+    const shown = await Promise.allSettled(clients.slice(-5).map(client => client.answer()))
+    const [answer] = shown.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
     if (answer) {
       expect(answer.status).toBe(503)
       expect(answer.values('retry-after')).toEqual(['1'])
@@ -80,7 +80,7 @@ describe('more clients than the system gives descriptors for', () => {
     const { child, url } = await serveWithin(world, '--max-connections', '5000')
     child.stdout?.resume()
     for (let round = 0; round < 2; round++) {
-      const clients = await crowd(url)
+      const clients = await connections(url)
       // No descriptor is left: the last were accepted only to be closed.
       await Promise.all(clients.slice(-100).map(client => client.closed))
       for (const client of clients) client.socket.destroy()

@@ -49,7 +49,7 @@ test(
           if (isComplete(seen, stream)) {
             completed.push(seen.requestId ?? '')
           } else if (seen.status === 0 && !seenUpstream.has(number)) {
-            // Nobody took it: any client may send it again, elsewhere.
+            // No server took it: any client may send it again, elsewhere.
             turnedAway.set(seen.fault ?? '', (turnedAway.get(seen.fault ?? '') ?? 0) + 1)
             return
           } else {

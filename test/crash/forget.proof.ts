@@ -101,18 +101,18 @@ test('on PostgreSQL a gateway that is stopped is forgotten by force: others have
   // Its connection is accepted by the kernel, and served when the process goes on.
   const late = post(stopped.url, 'APP').then(
     ({ status }) => status,
-    () => 'refused',
+    () => 'rejected',
   )
   await expect.poll(async () => (await post(other.url, 'APP')).status, PATIENT).toBe(200)
   const exited = once(stopped.child, 'exit')
   stopped.child.kill('SIGCONT')
-  expect([503, 'refused']).toContain(await late)
+  expect([503, 'rejected']).toContain(await late)
   held.resolve()
   await stream.text().catch(() => 'cut')
   const [code] = (await exited) as [number | null]
   expect(code, textOf(stopped.child)).toBeGreaterThan(0)
 
-  // Started again, it is another gateway. Nobody serves when it is killed.
+  // Started again, it is another gateway. No gateway serves when it is killed.
   const ended = once(other.child, 'exit')
   other.child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])

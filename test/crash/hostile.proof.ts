@@ -20,7 +20,7 @@ interface Results {
 }
 
 /** The short form of `npm run hostile`: what a busy machine keeps, too; how fast is for the long form. */
-it('serves beside clients that dribble heads, that hardly read, that crowd the log-in, and two hundred open streams', async () => {
+it('serves beside clients that dribble heads, that hardly read, that log in all at once, and two hundred open streams', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [
     SCRIPT,
     '--short',
@@ -36,9 +36,9 @@ it('serves beside clients that dribble heads, that hardly read, that crowd the l
   expect(results['slow-readers']).toMatchObject({ normal_failed: 0, closed: 0 })
   // Those who belong in get in, those who guess are sent away, and no call is lost over them.
   const { logging_in, guessing } = results.logins
-  for (const crowd of [logging_in, guessing]) {
-    expect(crowd.failed).toBe(0)
-    expect(crowd.answered).toBeGreaterThan(0)
+  for (const clients of [logging_in, guessing]) {
+    expect(clients.failed).toBe(0)
+    expect(clients.answered).toBeGreaterThan(0)
   }
   expect(Object.keys(logging_in.statuses).filter(status => !['201', '503'].includes(status))).toEqual([])
   expect(Object.keys(guessing.statuses).filter(status => !['401', '429', '503'].includes(status))).toEqual([])

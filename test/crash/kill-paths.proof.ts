@@ -44,7 +44,7 @@ test('kill -9 with a call open on each path, before its answer and within: one r
         },
         body: bytes,
       })
-      // A Response that nobody reads is collected as garbage, which closes its connection: the client would have left.
+      // A Response that is not read is collected as garbage, which closes its connection: the client would have left.
       if (!isWithin) return { end: answering.then(answer => answer.arrayBuffer()).then(ignore, ignore) }
       const answer = await answering
       const reader = answer.body?.getReader()

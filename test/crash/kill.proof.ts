@@ -138,7 +138,7 @@ test('SIGTERM with requests at hand: all of them finish and are billed', async (
   const stopping = said(child, 'Stopping')
   child.kill('SIGTERM')
   await stopping
-  // Nobody new comes in.
+  // No new call comes in.
   expect(await call(url, { agent, path: PATH, body: '{}', secret: SECRET })).toMatchObject({ status: 0 })
   going.open()
   for (const seen of await Promise.all(all)) expect(isComplete(seen, true)).toBe(true)
@@ -150,7 +150,7 @@ test('SIGTERM with requests at hand: all of them finish and are billed', async (
   expect((await gw(dir, ['ledger', 'verify'])).exit).toBe(0)
 })
 
-test('SIGTERM when the time to drain is over: streams are told so, and billed as far as they came, as interrupted', async () => {
+test('SIGTERM when the time to drain is over: streams end with an error event, and are billed as far as they came, as interrupted', async () => {
   const { upstream, path, serve } = await scene()
   upstream.answer(sse([EVENTS[0]], { ending: 'hang' }))
   const { child, url } = await serve('--drain', '300ms')

@@ -95,7 +95,7 @@ test(
   60_000 + REQUESTS * 20,
 )
 
-/** Embeddings and rerank hold nothing for an answer; they are known by the id that their client was told. */
+/** Embeddings and rerank hold nothing for an answer; they are known by the id that their client was given. */
 function hasNumber({ path }: Plan): boolean {
   return path !== '/v1/embeddings' && path !== '/v1/rerank'
 }
@@ -203,7 +203,7 @@ async function scene() {
   })
   const files = tempDir(onTestFinished)
   const folder = tempDir(onTestFinished).path
-  const nobody = await freePort()
+  const absent = await freePort()
   const config = (onDisconnect: string) =>
     files.write(
       'gw.yaml',
@@ -213,11 +213,11 @@ settings: { on_disconnect: ${onDisconnect}, health: { unhealthy_after: 1000 } }
 endpoints:
   oai: { protocol: openai, base_url: "${upstream.url}/v1", served_model: served }
   ant: { protocol: anthropic, base_url: "${upstream.url}/v1", served_model: served }
-  gone: { protocol: openai, base_url: "http://127.0.0.1:${nobody}/v1", served_model: served }
+  gone: { protocol: openai, base_url: "http://127.0.0.1:${absent}/v1", served_model: served }
 x-price: &price { input: "1", output: "10", cached_input: "0.5", cache_write: "2", per_search_unit: "0.002" }
 publications:
   m: { price: *price, bindings: [{ endpoint: oai }, { endpoint: ant }] }
-  nobody: { price: *price, bindings: [{ endpoint: gone }] }
+  absent: { price: *price, bindings: [{ endpoint: gone }] }
 tenants: { acme: {} }
 keys:
   app:

@@ -26,7 +26,7 @@ export type Fate =
   | 'partial'
   /** Held, and released. */
   | 'released'
-  /** Never held, and nobody was called. */
+  /** Never held, and no endpoint was called. */
   | 'rejected'
   /** Nothing is held for it. */
   | 'free'
@@ -225,7 +225,7 @@ export const PLANS: readonly Plan[] = [
   ),
   { ...chat, status: 502, fate: 'released', plan: 'reset at once', answer: () => reset },
   { ...messages, status: 502, fate: 'released', plan: 'a page', answer: () => page },
-  { ...chat, model: 'nobody', status: 502, fate: 'released', dispatched: false },
+  { ...chat, model: 'absent', status: 502, fate: 'released', dispatched: false },
   { ...chat, model: 'none', status: 404, fate: 'rejected', dispatched: false },
   { ...messages, model: '', status: 400, fate: 'rejected', dispatched: false },
   { ...messages, path: '/v1/messages/count_tokens', fate: 'free', answer: () => json({ input_tokens: 5 }) },

@@ -24,7 +24,7 @@ const STREAMS = 6
 const BEATS = 30
 const BEAT_MS = 50
 
-/** What fails at each stage: files that do not parse, that do not fit, and a revision that names a secret nobody has. */
+/** What fails at each stage: files that do not parse, that do not fit, and a revision that names a secret that does not exist. */
 const MISTAKES: readonly ((good: string) => string)[] = [
   good => `${good}\nx: [`,
   good => good.replace('display_name', 'display_nam'),
@@ -124,17 +124,17 @@ test(
       after: percentile(tookMs.after),
     }
     const rejected = rejections(log)
-    const told = `seed ${SEED}: ${next} requests, ${streams} streams, ${SAVES} saves, ${health.revision} revisions, ${rejected} rejected; p99 ${JSON.stringify(p99)} ms; ${memoryBefore} → ${memoryAfter} MiB; ${connectionsLater} connections more`
-    if (IS_LONG) console.log(told)
-    expect(failed, told).toEqual([])
-    expect(health, told).toMatchObject({ status: 'ok' })
-    expect(health.revision, told).toBeGreaterThan(SAVES / 4)
-    expect(rejected, told).toBeGreaterThanOrEqual(Math.min(bad, 2))
+    const shown = `seed ${SEED}: ${next} requests, ${streams} streams, ${SAVES} saves, ${health.revision} revisions, ${rejected} rejected; p99 ${JSON.stringify(p99)} ms; ${memoryBefore} → ${memoryAfter} MiB; ${connectionsLater} connections more`
+    if (IS_LONG) console.log(shown)
+    expect(failed, shown).toEqual([])
+    expect(health, shown).toMatchObject({ status: 'ok' })
+    expect(health.revision, shown).toBeGreaterThan(SAVES / 4)
+    expect(rejected, shown).toBeGreaterThanOrEqual(Math.min(bad, 2))
     // The origin that stays has kept its connections: none is opened anew because of a revision.
-    expect(connectionsLater, told).toBeLessThanOrEqual(STREAMS + 2)
+    expect(connectionsLater, shown).toBeLessThanOrEqual(STREAMS + 2)
     if (IS_LONG) {
-      expect(p99.during, told).toBeLessThanOrEqual(2 * Math.max(p99.before, p99.after))
-      expect(memoryAfter, told).toBeLessThanOrEqual(memoryBefore * 1.25 + 32)
+      expect(p99.during, shown).toBeLessThanOrEqual(2 * Math.max(p99.before, p99.after))
+      expect(memoryAfter, shown).toBeLessThanOrEqual(memoryBefore * 1.25 + 32)
     }
     child.kill('SIGTERM')
     await new Promise(resolve => child.once('exit', resolve))

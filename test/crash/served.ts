@@ -30,7 +30,7 @@ export function numberIn(body: { readonly max_tokens: number }): number {
   return body.max_tokens - FIRST
 }
 
-/** What is held for the input of a body, and what it is billed as where nobody reports it. */
+/** What is held for the input of a body, and what it is billed as where no usage is reported. */
 const INPUT_BOUND = Math.ceil(LENGTH / 3)
 export const INPUT_ESTIMATE = Math.ceil(LENGTH / 4)
 /** Embeddings and rerank hold nothing for an answer: of their holds the number is not known. */

@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.ts'
 import { runNode } from '../support/running-node.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Answers that nobody reads, and streams beside them on the same node. */
+/** Answers that are not read, and streams beside them on the same node. */
 const STALLED = 3
 const OTHERS = 20
 const OTHER_EVENTS = 20

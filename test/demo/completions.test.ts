@@ -47,7 +47,7 @@ test('streams text, the finish reason, and usage only if asked', async () => {
   })
 })
 
-test('refuses a request without a prompt', async () => {
+test('rejects a request without a prompt', async () => {
   const answer = await post(await demoUpstream(), '/v1/completions', { model: 'm' })
   expect(answer.status).toBe(400)
 })

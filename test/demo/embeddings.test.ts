@@ -52,7 +52,7 @@ test.each([
 })
 
 test.each([{ input: [] }, {}, { input: 'x', dimensions: 0 }, { input: 'x', dimensions: 1.5 }])(
-  'refuses %j',
+  'rejects %j',
   async ask => {
     const answer = await post(await demoUpstream(), '/v1/embeddings', { model: 'm', ...ask })
     expect(answer.status).toBe(400)

@@ -212,7 +212,7 @@ test('ends everything when the shell that started it is gone, as under `npm star
   expect(seen(dir).slice(-2)).toEqual(['end of serve', 'end of demo-upstream'])
 })
 
-test('refuses an unknown flag and shows the known ones', async () => {
+test('rejects an unknown flag and shows the known ones', async () => {
   const run = start(checkout(), ['--port', '1'])
   expect(await run.ended).toBe(1)
   expect(run.said()).toContain('--listen HOST:PORT')

@@ -26,7 +26,7 @@ test.each([
   { documents: ['d'] },
   { query: 'q', documents: [] },
   { query: 'q', documents: [1] },
-])('refuses %j', async ask => {
+])('rejects %j', async ask => {
   const answer = await post(await demoUpstream(), '/v1/rerank', { model: 'm', ...ask })
   expect(answer.status).toBe(400)
 })

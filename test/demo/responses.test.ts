@@ -24,13 +24,13 @@ test('POST /v1/responses repeats the input, with usage', async () => {
 test('streams the events of OpenAI, numbered, the last with the whole response', async () => {
   const ask = { model: 'm', input: [{ role: 'user', content: 'hello' }], stream: true }
   const events = await eventsOf(await post(await demoUpstream(), '/v1/responses', ask))
-  const told = events.map(({ event, data }) => ({
+  const shown = events.map(({ event, data }) => ({
     event,
     ...(data as { type: string; sequence_number: number }),
   }))
-  expect(told.map(({ sequence_number }) => sequence_number)).toEqual(told.map((_, at) => at))
-  expect(told.every(({ event, type }) => event === type)).toBe(true)
-  expect(told.map(({ type }) => type.replace('response.', ''))).toEqual([
+  expect(shown.map(({ sequence_number }) => sequence_number)).toEqual(shown.map((_, at) => at))
+  expect(shown.every(({ event, type }) => event === type)).toBe(true)
+  expect(shown.map(({ type }) => type.replace('response.', ''))).toEqual([
     'created',
     'in_progress',
     'output_item.added',
@@ -43,7 +43,7 @@ test('streams the events of OpenAI, numbered, the last with the whole response',
     'output_item.done',
     'completed',
   ])
-  expect(told.at(-1)).toMatchObject({ response: { usage: { output_tokens: 4 }, status: 'completed' } })
+  expect(shown.at(-1)).toMatchObject({ response: { usage: { output_tokens: 4 }, status: 'completed' } })
 })
 
 test('calls a function, takes its result, and stops at a limit', async () => {
@@ -60,6 +60,6 @@ test('calls a function, takes its result, and stops at a limit', async () => {
   })
 })
 
-test('refuses a request without input', async () => {
+test('rejects a request without input', async () => {
   expect((await post(await demoUpstream(), '/v1/responses', { model: 'm' })).status).toBe(400)
 })

@@ -48,7 +48,7 @@ describe('a stream', () => {
   })
 })
 
-describe('what a vendor refuses, the demo refuses in its shape', () => {
+describe('what a vendor rejects, the demo rejects in its shape', () => {
   test.each([
     ['{"model":', 'We could not parse the JSON body of your request.', null],
     ['[]', 'The body of your request is not a JSON object.', null],

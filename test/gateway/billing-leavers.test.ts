@@ -138,7 +138,7 @@ const CASES: readonly (readonly [when: string, leaving: Leaving, abort: Bill, dr
   ],
 ]
 
-/** Sends the first part of an answer, and the other once the gate is open, whether or not anybody reads it. */
+/** Sends the first part of an answer, and the other once the gate is open, whether or not it is read. */
 function inTwoParts({ stream, before, after }: Leaving, left: Gate): Answer {
   const pieces: Piece[] = [...(before ?? []), left, after]
   const headers = { 'content-type': stream ? 'text/event-stream' : 'application/json' }

@@ -43,7 +43,7 @@ describe('a hold', () => {
     expect(upstream.requests).toHaveLength(1)
   })
 
-  it('that cannot be written is a 503 in the shape of the path: nothing is held, nobody is called', async () => {
+  it('that cannot be written is a 503 in the shape of the path: nothing is held, no endpoint is called', async () => {
     const { upstream, gateway, call } = await billingScene()
     gateway.ledger.beforeOpen = () =>
       Promise.reject(new GwError('unavailable', undefined, { reason: 'disk full' }))

@@ -55,7 +55,7 @@ describe.each(BOTH)(
       expectNothingHeld(gateway)
     })
 
-    it('nobody listens at the endpoint', async () => {
+    it('no server listens at the endpoint', async () => {
       const server = createServer().listen(0, '127.0.0.1')
       await new Promise(resolve => void server.once('listening', resolve))
       const { port } = server.address() as { port: number }
@@ -282,7 +282,7 @@ describe.each<[string, string, string, string]>([
   )
 
   it.each(['reset', 'cut', 'end'] as const)(
-    'whose upstream breaks midway (%s), what was received is charged as partial, and the client is told',
+    'whose upstream breaks midway (%s), what was received is charged as partial, and the client gets an error',
     async ending => {
       const { upstream, gateway, call, settlement } = await billingScene()
       upstream.answer(sse([events], { ending }))

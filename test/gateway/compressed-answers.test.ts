@@ -104,7 +104,7 @@ describe.each(CODINGS)('an answer in %s, though identity was asked for', (_title
   })
 })
 
-it('an answer in a coding that nobody knows here, or in two, is a 502', async () => {
+it('an answer in an unknown coding, or in two, is a 502', async () => {
   for (const coding of ['compress', 'gzip, br', 'gzip,gzip', 'x']) {
     for (const status of [200, 400]) {
       upstream.answerNext(encoded(coding, Buffer.from(ANSWER), 'application/json', status))

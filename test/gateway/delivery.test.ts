@@ -21,7 +21,7 @@ interface Played {
   readonly client: RawClient
   readonly delivered: Promise<Delivered>
   readonly aborted: readonly Error[]
-  /** How often the upstream was told to go on. */
+  /** How often the upstream was resumed. */
   readonly resumed: () => number
 }
 
@@ -85,7 +85,7 @@ async function delivery(
       settle,
       onBroken: () => undefined,
       onClientLeft: () => drain,
-      onDelivered: told => ended?.[0](told),
+      onDelivered: shown => ended?.[0](shown),
       onUndelivered: error => ended?.[1](error),
     },
   })

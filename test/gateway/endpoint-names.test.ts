@@ -44,20 +44,20 @@ it('without the setting names are shown', async () => {
 })
 
 it('a 502 says one cause', async () => {
-  const told = async (url: string, answer?: Answer) => {
+  const shown = async (url: string, answer?: Answer) => {
     const gateway = await testGateway(onTestFinished, config('', url))
     if (answer) upstream.answerNext(answer)
     const body = (await (await post(gateway, CHAT, { model: 'm' })).json()) as { error: { message: string } }
     return body.error.message
   }
   const rejecting = `http://127.0.0.1:${await freePort()}`
-  expect(await told(rejecting)).toBe('The model server could not be reached.')
-  expect(await told(upstream.url, reset)).toBe('The connection to the model server broke off.')
-  expect(await told(upstream.url, json({}, { status: 500 }))).toBe('The model server answered 500.')
-  expect(await told(upstream.url, async exchange => void (await exchange.write('nonsense\r\n\r\n')))).toBe(
+  expect(await shown(rejecting)).toBe('The model server could not be reached.')
+  expect(await shown(upstream.url, reset)).toBe('The connection to the model server broke off.')
+  expect(await shown(upstream.url, json({}, { status: 500 }))).toBe('The model server answered 500.')
+  expect(await shown(upstream.url, async exchange => void (await exchange.write('nonsense\r\n\r\n')))).toBe(
     'The answer of the model server is not valid HTTP.',
   )
-  expect(await told(upstream.url, json('{"model":'))).toBe(
+  expect(await shown(upstream.url, json('{"model":'))).toBe(
     'The answer of the model server ended before it was complete.',
   )
 })

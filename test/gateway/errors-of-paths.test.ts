@@ -117,13 +117,13 @@ describe('the models path', () => {
   const version = { 'anthropic-version': '2023-06-01' }
 
   it('errs in OpenAI’s shape without anthropic-version, in Anthropic’s with it', async () => {
-    const nobody = { authorization: '' }
-    await expectOpenaiError(await get(gateway, '/v1/models', nobody), {
+    const absent = { authorization: '' }
+    await expectOpenaiError(await get(gateway, '/v1/models', absent), {
       status: 401,
       type: invalid,
       code: 'invalid_api_key',
     })
-    await expectAnthropicError(await get(gateway, '/v1/models', { ...nobody, ...version }), {
+    await expectAnthropicError(await get(gateway, '/v1/models', { ...absent, ...version }), {
       status: 401,
       type: 'authentication_error',
     })
@@ -140,7 +140,7 @@ describe('the models path', () => {
     await expectAnthropicError(await post(gateway, '/v1/models', {}, version), { status: 405, type: invalid })
   })
 
-  it('lets nobody in under maintenance or for a banned tenant', async () => {
+  it('admits no call under maintenance or for a banned tenant', async () => {
     await expectOpenaiError(await get(gateway, '/v1/models', bearing('gone')), {
       status: 403,
       type: 'permission_error',

@@ -91,7 +91,7 @@ const CASES: readonly Case[] = [
   {
     title: 'no such key',
     body: '{"model":"both"}',
-    headers: { authorization: 'Bearer sk-somebody-elses-key-000' },
+    headers: { authorization: 'Bearer sk-another-key-000' },
     status: 401,
     openai: [invalid, 'invalid_api_key'],
     anthropic: 'authentication_error',
@@ -241,7 +241,7 @@ describe('maintenance', () => {
 })
 
 describe('before the first snapshot', () => {
-  it('answers 503, not 401: nobody can say yet whose key this is', async () => {
+  it('answers 503, not 401: whose key this is cannot be known yet', async () => {
     const empty = await testGateway(onTestFinished, basicConfig(upstream.url), { started: false })
     const answer = await post(empty, CHAT, { model: 'chat' })
     expect(answer.headers.get('retry-after')).toBe('1')

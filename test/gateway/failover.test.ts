@@ -113,7 +113,7 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
   )
 
   it.each([400, 409, 413, 422])(
-    'that is a %i is the request’s own: it is passed on, and nobody else is asked',
+    'that is a %i is the request’s own: it is passed on, and no other endpoint is asked',
     async status => {
       const { gateway, asked } = await scene([json({ error: { message: 'no' } }, { status }), good])
       const response = await post(gateway, path, { model: 'm', stream, max_tokens: 10 })
@@ -151,7 +151,7 @@ describe.each(Object.entries(SHAPES))('%s', (_name, { path, stream, good }) => {
 })
 
 describe('the total time of a request', () => {
-  it('counts from its first dispatch, whoever serves it: nobody is asked after it', async () => {
+  it('counts from its first dispatch, whichever endpoint serves it: none is asked after it', async () => {
     const { gateway, clock, upstreams, asked } = await scene([silence, silence, silence], {
       timeouts: 'first_byte: 6s, total: 10s',
     })

@@ -166,7 +166,7 @@ export const FAULTS: readonly Fault[] = [
   },
   { title: 'an answer without a content-type', answer: reply({ body: '{"model":"x"}' }), ...broken },
   {
-    title: 'an answer in a coding that nobody knows here',
+    title: 'an answer in an unknown coding',
     answer: reply({
       headers: { 'content-type': 'application/json', 'content-encoding': 'compress' },
       body: '{"model":"x"}',

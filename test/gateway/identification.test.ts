@@ -69,7 +69,7 @@ describe('a key', () => {
       'admin',
     ],
     [
-      'beside somebody else’s',
+      'beside another client’s',
       () => [`authorization: Bearer sk-ant-foreign`, `x-api-key: ${secret('admin')}`],
       'admin',
     ],
@@ -99,7 +99,7 @@ describe('a key', () => {
   })
 })
 
-describe('nobody is let in', () => {
+describe('no call is admitted', () => {
   afterEach(() => expect(upstream.requests).toEqual([]))
 
   it.each<[string, () => string[], string]>([

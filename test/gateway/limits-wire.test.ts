@@ -154,7 +154,7 @@ describe.each(LIMITS)('$title:', limit => {
   const { key, tenant, balanceNano, passing, status = 429, type, code, message, waits } = limit
 
   it.each([CHAT, MESSAGES])(
-    'what is too much is rejected in the shape of %s, with the numbers, and reaches nobody',
+    'what is too much is rejected in the shape of %s, with the numbers, and reaches no endpoint',
     async path => {
       const world = await scene(key, tenant, balanceNano)
       for (let n = 0; n < passing; n++) {

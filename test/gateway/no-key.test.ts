@@ -12,7 +12,7 @@ it.each<[string, Readonly<Record<string, string>>]>([
   ['an empty one', { authorization: 'Bearer ' }],
   ['another scheme', { authorization: 'Basic eDp5' }],
 ])(
-  'a request without a key (%s) is told to send one, in the shape of either protocol',
+  'a request without a key (%s) is asked for one, in the shape of either protocol',
   async (_title, headers) => {
     await expectOpenaiError(await bare(CHAT, headers), {
       status: 401,
@@ -28,7 +28,7 @@ it.each<[string, Readonly<Record<string, string>>]>([
   },
 )
 
-it('a request with a wrong key is told that it is wrong', async () => {
+it('a request with a wrong key learns that it is wrong', async () => {
   const answer = await bare(CHAT, { authorization: 'Bearer gw_nope' })
   expect(await answer.json()).toMatchObject({ error: { message: 'Incorrect API key provided.' } })
 })

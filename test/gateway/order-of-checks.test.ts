@@ -39,7 +39,7 @@ const key = (gateway: typeof open, name: string) => ({ authorization: `Bearer ${
 describe('of two reasons to reject, the earlier answers', () => {
   it('no snapshot before the key', async () => {
     const empty = await testGateway(onTestFinished, CONFIG, { started: false })
-    expect((await post(empty, CHAT, '{}', { authorization: 'Bearer nobody' })).status).toBe(503)
+    expect((await post(empty, CHAT, '{}', { authorization: 'Bearer absent' })).status).toBe(503)
   })
 
   it.each<[string, () => Promise<Response>, number, string]>([

@@ -61,7 +61,7 @@ it('HEAD is no method of a path that is only posted to', async () => {
   expect(await ask('HEAD', '/v1/chat/completions')).toMatchObject({ status: 405 })
 })
 
-it('a request without any key is told how to send one; a wrong one is told nothing more', async () => {
+it('a request without any key learns how to send one; a wrong one learns nothing more', async () => {
   const missing = await ask('GET', '/v1/models', '')
   expect([missing.status, messageOf(missing)]).toEqual([
     401,

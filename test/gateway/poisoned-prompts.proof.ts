@@ -86,7 +86,7 @@ describe.each([
         )
       const seen: number[] = []
       const others: number[] = []
-      // Nobody else has been answered before the first of them.
+      // No other call has been answered before the first of them.
       for (let wave = 0; wave < 2; wave++) {
         seen.push(...(await poison(50)))
         others.push(await statusOf(gateway, 'app', 'hello'), await statusOf(gateway, 'app', 'hello'))

@@ -55,7 +55,7 @@ describe('settings.require_price', () => {
     expect(await list()).toContain('forgotten')
   })
 
-  test('is told by validate at the line of each publication that it would reject', async () => {
+  test('is reported by validate at the line of each publication that it would reject', async () => {
     const warnings = async (settings: string) => {
       const readStdin = async () => Buffer.from(configuration('http://127.0.0.1:1', settings))
       const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })

@@ -46,7 +46,7 @@ test('a whole response has the external name, its usage is its bill, and its ids
   })
 })
 
-test('the id of a response is told from those of its items, also behind them', async () => {
+test('the id of a response is distinguished from those of its items, also behind them', async () => {
   const { upstream, call, settlement } = await billingScene()
   const { id, ...rest } = response('completed')
   upstream.answerNext(json({ ...rest, id }))

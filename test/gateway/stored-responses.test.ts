@@ -86,7 +86,7 @@ const WAYS = (id: string): [string, string, object?][] => [
   ),
 ]
 
-describe('an id of somebody else is an id that does not exist', () => {
+describe('the id of another tenant’s response is an id that does not exist', () => {
   // LiteLLM #15757: a leaked id; #38320, #38325: a streamed one; #35536: one without an owner.
   it.each([
     ['another tenant', 'a1', 'b1', false],
@@ -94,16 +94,16 @@ describe('an id of somebody else is an id that does not exist', () => {
     ['a platform key', 'a1', 'p1', false],
     ['another platform key', 'p1', 'p2', false],
     ['a tenant, of a platform key', 'p1', 'a1', false],
-  ])('for %s', async (_title, owner, stranger, stream) => {
+  ])('for %s', async (_title, owner, other, stream) => {
     const { east, west, call, made } = await scene()
     await made(owner, 'resp_1', stream)
     for (const [index, way] of WAYS('resp_1').entries()) {
-      const unknown = await call(stranger, ...(WAYS('resp_0')[index] as [string, string, object?]))
-      const foreign = await call(stranger, ...way)
+      const unknown = await call(other, ...(WAYS('resp_0')[index] as [string, string, object?]))
+      const foreign = await call(other, ...way)
       expect([foreign.status, unknown.status], `${way[0]} ${way[1]}`).toEqual([404, 404])
-      const told = await foreign.text()
-      expect(told).toBe(await unknown.text())
-      expect(JSON.parse(told)).toMatchObject({
+      const shown = await foreign.text()
+      expect(shown).toBe(await unknown.text())
+      expect(JSON.parse(shown)).toMatchObject({
         error: { type: 'invalid_request_error', code: 'response_not_found' },
       })
     }
@@ -248,7 +248,7 @@ describe('a stored response', () => {
     expect(gateway.ledger.holds).toHaveLength(1)
   })
 
-  it('that the upstream has deleted is not found; a wrong method is told', async () => {
+  it('that the upstream has deleted is not found; a wrong method gets its error', async () => {
     const { east, call, made } = await scene()
     await made('a1', 'resp_1')
     east.answer(json({ error: { message: 'no such response' } }, { status: 404 }))

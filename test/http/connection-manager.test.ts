@@ -43,7 +43,7 @@ describe('where there is no room for another connection', () => {
     ])
   })
 
-  it('and all of them serve, the new one is told so', async () => {
+  it('and all of them serve, the new one gets an answer that says so', async () => {
     const { clock, door, enter, serve } = await room(2)
     const [one, two] = [await serve(), await serve()]
     clock.advance(60_000)

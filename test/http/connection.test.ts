@@ -48,7 +48,7 @@ describe('requests in one segment', () => {
     expect(door.served).toBe(1)
   })
 
-  it('end the connection where there are more than anybody sends', async () => {
+  it('end the connection where there are more than any client sends', async () => {
     const { door, client } = await knock()
     await client.write(REQUEST.repeat(130))
     await client.closed
@@ -94,7 +94,7 @@ describe('a client that ends its side behind its request', () => {
     await left
   })
 
-  it('before the end of its body is told that it is incomplete', async () => {
+  it('before the end of its body gets the error of an incomplete one', async () => {
     const { door, client } = await knock()
     await client.write(`${post('content-length: 10')}12345`)
     const read = wanted(await door.next())

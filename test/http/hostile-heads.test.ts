@@ -57,7 +57,7 @@ describe('a path is compared as it stands', () => {
     expect(answer.json()).toMatchObject({ error: { code: 'unknown_path' } })
   })
 
-  it('a dotted path below /v1/models is only a name that nobody has', async () => {
+  it('a dotted path below /v1/models is only a name that does not exist', async () => {
     for (const target of [
       '/v1/models/../chat/completions',
       '/v1/models/%2e%2e/health',

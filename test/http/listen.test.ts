@@ -36,7 +36,7 @@ async function listener(port = 0): Promise<{ door: Listener; next: () => Promise
 }
 
 describe('a listener', () => {
-  it('says where it listens, and fails where somebody else does', async () => {
+  it('says where it listens, and fails where another process does', async () => {
     const port = await freePort()
     expect((await listener(port)).door.url).toBe(`http://127.0.0.1:${port}`)
     await expect(listener(port)).rejects.toMatchObject({ code: 'EADDRINUSE' })
@@ -78,7 +78,7 @@ describe('closing', () => {
     expect(performance.now() - started).toBeLessThan(2_000)
   })
 
-  it('accepts nobody any more, and ends idle connections at once', async () => {
+  it('accepts no connection any more, and ends idle ones at once', async () => {
     const { door, next } = await listener()
     const [idle, busy] = [
       await rawClient(onTestFinished, door.url),

@@ -195,7 +195,7 @@ describe('a client that would like to be held for less', () => {
     expect(weighed(`[ { "role":"user" , "content" : [ ${hidden} ] } ]`).bound).toBe(OPENAI_IMAGE)
   })
 
-  test('hides no image among more values than anybody walks through', () => {
+  test('hides no image among more values than are walked through', () => {
     const junk = Array.from({ length: 600_000 }, () => 0)
     expect(weighed([{ junk }, ...said(part)]).bound).toBeGreaterThanOrEqual(2_000_000)
   })

@@ -152,7 +152,7 @@ describe('the size of a hold', () => {
           const outputTokens = Math.floor(held.outputTokens * c)
           const usage = usageOf({ inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens })
           expect(cost(price, usage) <= held.amountNano).toBe(true)
-          // What is billed where nobody reports, and what a crash leaves: never more than was held.
+          // What is billed without reported usage, and what a crash leaves: never more than was held.
           expect(held.likelyInputTokens).toBeLessThanOrEqual(held.inputTokens)
           expect(held.likelyInputNano <= held.amountNano).toBe(true)
         },

@@ -146,7 +146,7 @@ export class Scene {
     return this.limiter.admit({ requestId, key, publication: MODEL, estimate, holdForMs: 60_000, ...more })
   }
 
-  /** What an admission comes to: its reservation, or the error that a client is told. */
+  /** What an admission comes to: its reservation, or the error that a client gets. */
   try(key: KeyEntry, estimate: Estimate = holding(1)): Reservation | GwError {
     return rejectionOf(() => this.admit(key, estimate))
   }

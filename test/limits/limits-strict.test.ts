@@ -41,14 +41,14 @@ describe('strict limits', () => {
     expect(scene.outcome(key)).toBe('quota_exceeded')
   })
 
-  test('a prepaid balance covers held calls of all keys of the tenant, and a credit counts as soon as it is told', () => {
+  test('a prepaid balance covers held calls of all keys of the tenant, and a credit counts as soon as it is reported', () => {
     const scene = new Scene()
     const tenant = tenantEntry('t', { billing: 'prepaid' })
     const [one, other] = [keyEntry('a', { tenant }), keyEntry('b', { tenant })]
     scene.serve([one, other], { balances: [['t', 100n]] })
     const reservation = scene.admit(one, holding(1, 0, 70n))
     expect(scene.outcome(other, holding(1, 0, 31n))).toBe('insufficient_balance')
-    const question = scene.limiter.walletQuery(['t', 'stranger'])
+    const question = scene.limiter.walletQuery(['t', 'foreign'])
     expect(question.tenants).toEqual(['t'])
     reservation.settle(used(1), 60n)
     question.answerBalances(new Map([['t', 150n]]))

@@ -52,11 +52,11 @@ describe('a survey of limits', () => {
     ])
   })
 
-  it('takes nothing, however often it is asked, and remembers no stranger', () => {
+  it('takes nothing, however often it is asked, and keeps nothing of unknown keys', () => {
     const { limiter, admit } = scene()
     for (let again = 0; again < 1_000; again++) {
       expect(limiter.inspect(key, REQUEST).some(({ rejection }) => rejection)).toBe(false)
-      limiter.inspect(keyEntry(`stranger-${again}`, { limits: { rpm: 1 } }), REQUEST)
+      limiter.inspect(keyEntry(`unknown-${again}`, { limits: { rpm: 1 } }), REQUEST)
     }
     expect(limiter.counted).toBe(2)
     admit('one')
@@ -71,8 +71,8 @@ describe('a survey of limits', () => {
     const rejections = () =>
       limiter.inspect(key, REQUEST).flatMap(({ info: { name }, rejection }) => (rejection ? [name] : []))
     expect(rejections()).toEqual(['rpm'])
-    const [told] = limiter.inspect(key, REQUEST).flatMap(({ rejection }) => rejection ?? [])
-    expect(() => admit('three')).toThrow(told?.message)
+    const [shown] = limiter.inspect(key, REQUEST).flatMap(({ rejection }) => rejection ?? [])
+    expect(() => admit('three')).toThrow(shown?.message)
     clock.advance(30_000)
     expect(rejections()).toEqual([])
   })

@@ -128,7 +128,7 @@ it.runIf(hasPromtool())('promtool reads every query of both', () => {
     JSON.stringify({ groups: [{ name: 'drawn', rules }] }),
   )
   const alertsFile = new URL('../../docs/alerts.yaml', import.meta.url).pathname
-  const told = execFileSync('promtool', ['check', 'rules', file, alertsFile], { stdio: 'pipe' }).toString()
-  expect(told).toContain(`SUCCESS: ${rules.length} rules found`)
-  expect(told).toContain(`SUCCESS: ${alerts.length} rules found`)
+  const shown = execFileSync('promtool', ['check', 'rules', file, alertsFile], { stdio: 'pipe' }).toString()
+  expect(shown).toContain(`SUCCESS: ${rules.length} rules found`)
+  expect(shown).toContain(`SUCCESS: ${alerts.length} rules found`)
 })

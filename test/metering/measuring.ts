@@ -95,7 +95,7 @@ export const ANSWERED: RequestRecord = {
   overheadMs: 0.7,
 }
 
-/** What was rejected before anybody was asked. */
+/** What was rejected before any endpoint was asked. */
 export const REJECTED = {
   outcome: 'rejected',
   status: 404,

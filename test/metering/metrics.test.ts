@@ -252,7 +252,7 @@ describe('a scrape of 1,000 models at three endpoints', () => {
   it('is written once for all who ask meanwhile', async () => {
     const metrics = large()
     const [one, other] = await Promise.all([metrics.scrape(), metrics.scrape()])
-    // Compared here: megabytes in a message would help nobody.
+    // Compared here: megabytes in a message are of no use.
     expect(other === one).toBe(true)
     expect((await metrics.scrape()) === one).toBe(false)
   })

@@ -48,7 +48,7 @@ async function scene(states?: States) {
   return { clock, lines, nodes, dial }
 }
 
-test('a living node keeps its name; one that is silent loses it to a second one, and is told why', async () => {
+test('a living node keeps its name; one that is silent loses it to a second one, and gets the reason', async () => {
   const { clock, lines, nodes, dial } = await scene()
   const first = await dial(FIRST)
   expect(nodes.mayConnect(SECOND)).toBe(false)

@@ -28,7 +28,7 @@ it('takes the limit where the system tells none', async () => {
   expect(await maxConnectionsFor(undefined, log, '/nowhere/limits')).toBe(20_000)
 })
 
-it('does as it is told, and says where that cannot hold', async () => {
+it('sets the limit that is configured, and says where that is not possible', async () => {
   expect(await maxConnectionsFor(300, log, limited('1024'))).toBe(300)
   expect(lines).toEqual([])
   expect(await maxConnectionsFor(5_000, log, limited('1024'))).toBe(5_000)

@@ -79,7 +79,7 @@ test('a wall clock that is set forward or back sweeps no request that goes on, a
   const { clock, open, openRequests, store, lines } = await scene()
   const books = await open()
   const going = await admitted(books, 'going')
-  // As a crash of a part would leave it: in the ledger, and nobody knows of it.
+  // As a crash of a part would leave it: in the ledger alone.
   await books.ledger.open({ ...going.hold, ...claimOf('lost') })
 
   await tended(books, clock)

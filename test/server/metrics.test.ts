@@ -67,7 +67,7 @@ const seriesOf = ({ samples }: Scraped): string[] =>
   samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`)
 
 describe('GET /metrics', () => {
-  it('answers whoever bears the token, in the text format, and is neither logged nor counted', async () => {
+  it('answers each bearer of the token, in the text format, and is neither logged nor counted', async () => {
     const logged = gateway.log.length
     const before = requests(await scrape())
     const answer = await ask('/metrics?name=gw_requests_total', TOKEN)
@@ -182,7 +182,7 @@ describe('what it says', () => {
   })
 
   it('has no series more after random models, paths and keys', async () => {
-    const strangers = 150
+    const unknown = 150
     const word = () => randomBytes(6).toString('hex')
     const visit = async (salt: string) => {
       await chat(`model-${salt}`)
@@ -193,8 +193,8 @@ describe('what it says', () => {
     await visit('first')
     const first = requests(await scrape())
     const before = await scrapeWith(scraped => requests(scraped) >= first)
-    for (let each = 0; each < strangers; each++) await visit(word())
-    const after = await scrapeWith(scraped => requests(scraped) >= first + 4 * strangers)
+    for (let each = 0; each < unknown; each++) await visit(word())
+    const after = await scrapeWith(scraped => requests(scraped) >= first + 4 * unknown)
     expect(seriesOf(after)).toEqual(seriesOf(before))
   })
 

@@ -57,7 +57,7 @@ test('a gateway forgets what stood at old revisions, in small batches, as its se
   expect(await store.revisions({ limit: 500 })).toHaveLength(250)
 })
 
-test('a store that cannot be pruned is told of, and tried again a minute later', async () => {
+test('a store that cannot be pruned is reported, and tried again a minute later', async () => {
   const { clock, store, database, retention, lines, look } = await setUp(5)
   const repair = await database.rejectUpdates('head', 'disk full')
   retention.start()

@@ -138,9 +138,9 @@ describe('a gateway over files', () => {
     const again = await start(dir, { paths, watch: false })
     expect(await again.models()).toEqual(['good'])
     expect(await again.health()).toMatchObject({ status: 'degraded', revision: 1 })
-    dir.write('gw.yaml', model('mended'))
+    dir.write('gw.yaml', model('repaired'))
     await again.serving.reload()
-    expect(await again.models()).toEqual(['mended'])
+    expect(await again.models()).toEqual(['repaired'])
     expect(await again.health()).toMatchObject({ status: 'ok', revision: 2 })
   })
 

@@ -134,9 +134,9 @@ test('gw apply probes with the certificates, and names an unusable one without a
   expect(stdout).toContain('tls.key is not the private key of the first certificate in tls.cert')
   expect(stdout).toContain('hint:  `tls` refers to PEM text')
   files.write('a.key', 'sk-canary-of-a-key')
-  const { stdout: told } = await run('probe')
-  expect(told).toContain('tls.key contains no valid private key in PEM')
-  for (const text of [stdout, stderr, told]) {
+  const { stdout: shown } = await run('probe')
+  expect(shown).toContain('tls.key contains no valid private key in PEM')
+  for (const text of [stdout, stderr, shown]) {
     expect(text).not.toContain('canary')
     expect(text).not.toContain('BEGIN')
   }

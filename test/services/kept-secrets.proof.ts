@@ -44,8 +44,8 @@ async function admin(controlUrl: string) {
       headers: { 'content-type': 'application/json', ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const told = (await answer.json()) as { readonly token: string; readonly code: string }
-    return { status: answer.status, etag: answer.headers.get('etag') ?? '', body: told }
+    const shown = (await answer.json()) as { readonly token: string; readonly code: string }
+    return { status: answer.status, etag: answer.headers.get('etag') ?? '', body: shown }
   }
   const session = await send('POST', '/session', { username: 'admin', password: PASSWORD })
   const own = { authorization: `Bearer ${session.body.token}` }
@@ -136,12 +136,12 @@ test('a gateway with another master key keeps what it serves, and says what it c
   expect(await health.json()).toMatchObject({ status: 'degraded', revision: 1 })
   expect(gateway.log.join('')).not.toContain('sk-sealed-elsewhere')
   // Its own control plane seals with its own key, and all is well.
-  const mended = gateway.logged('"revision":3,')
+  const repaired = gateway.logged('"revision":3,')
   const own = await admin(gateway.controlUrl)
   const { etag } = await own('GET', '/endpoints/embedder')
   const again = await own('PATCH', '/endpoints/embedder', { upstream_key: 'sk' }, { 'if-match': etag })
   expect(again.status).toBe(200)
-  await mended
+  await repaired
   expect(await (await fetch(`${gateway.gatewayUrl}/health`)).json()).toMatchObject({
     status: 'ok',
     revision: 3,

@@ -32,7 +32,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     return { store, context: context(store), contextOf: context }
   }
 
-  /** A store before whose next commit somebody else commits. */
+  /** A store before whose next commit another process commits. */
   function overtaken(store: Store, other: () => Promise<unknown>): Store {
     let isFirst = true
     return new Proxy(store, {
@@ -75,12 +75,12 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await store.head()).revision).toBe(1)
   })
 
-  test('every fault of a policy is told at once', async () => {
+  test('every fault of a policy is reported at once', async () => {
     const policy = { kind: 'tenant', limits: { rpm: 0 }, budget: { amount: 'x', per: 'day' } }
     expect(() => keySpec('k k', policy)).toThrow(/The name k k: .*\nlimits\.rpm: .*\nbudget\.amount: /)
   })
 
-  test('globs and publications are known models, anything else is told', async () => {
+  test('globs and publications are known models, anything else is an error', async () => {
     const { context } = await setUp(publication('gpt'))
     const policy = { kind: 'platform', models: ['gpt', 'o*', 'gtp'] }
     const created = await createKey(context, { name: 'k', spec: keySpec('k', policy) })
@@ -95,7 +95,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await store.live()).resources.map(({ name }) => name)).toEqual(['t', 'k'])
   })
 
-  test('of two who make a key of one name the second is told whose it is', async () => {
+  test('of two that make a key of one name the second learns whose it is', async () => {
     const { contextOf, store } = await setUp()
     const slow = overtaken(store, () => put(store, madeBy('rest', key('k'))))
     await expect(
@@ -124,7 +124,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await store.readState()).secrets).toEqual([])
   })
 
-  test('a key that nobody has cannot be revoked', async () => {
+  test('a key that does not exist cannot be revoked', async () => {
     const { context } = await setUp()
     await expect(revokeKey(context, { name: 'k' })).rejects.toMatchObject({ code: 'not_found' })
   })

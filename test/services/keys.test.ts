@@ -21,15 +21,15 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     return { context: contextOn(store, clock), clock, store, digests }
   }
 
-  test('a secret is minted whole, stored by its digest and told once', async () => {
+  test('a secret is made whole, stored by its digest and shown once', async () => {
     const { context, store, digests } = await setUp(key('k'))
     const issued = await issueKey(context, { name: 'k' })
     expect(issued).toEqual({ key: 'k', secret: expect.stringMatching(/^gw_[0-9A-Za-z]{46}$/) })
     expect(isMistyped(issued.secret)).toBe(false)
     expect(await digests()).toEqual([keyDigest(issued.secret)])
-    const told = JSON.stringify([await listKeys(context, { limit: ALL_ROWS }), await store.live()])
-    expect(told).not.toContain(issued.secret)
-    expect(told).not.toContain(keyDigest(issued.secret))
+    const shown = JSON.stringify([await listKeys(context, { limit: ALL_ROWS }), await store.live()])
+    expect(shown).not.toContain(issued.secret)
+    expect(shown).not.toContain(keyDigest(issued.secret))
   })
 
   test('a second secret is a rotation', async () => {
@@ -115,7 +115,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     })
   })
 
-  test('tells each key’s state by the reason that has to be mended first', async () => {
+  test('shows each key’s state by the reason that has to be repaired first', async () => {
     const { context, clock } = await setUp(
       key('active'),
       key('bare'),

@@ -11,6 +11,6 @@ it('where variables are missing, they are what is to be set: an apply would chan
   expect(error.hint).toBe('Set ONE_KEY, TWO_KEY in the environment of `gw serve`, and start it again.')
 })
 
-it('anything else is mended in the configuration', () => {
+it('anything else is corrected in the configuration', () => {
   expect(unservable(['publication chat: no such endpoint']).hint).toContain('gw apply')
 })

@@ -117,15 +117,15 @@ describe('gw why --url', () => {
   it.each([
     ['a key that there is not', '--key ap --model chat', 4, 'GW4005', 'There is no key ap.'],
     ['a token that is none', '--key app', 1, 'GW7001', 'rejects the token (401)'],
-    ['an address where nobody is', '--key app', 1, 'GW7001', 'does not answer'],
-  ])('of %s it says so', async (title, question, exit, code, told) => {
+    ['an address without a server', '--key app', 1, 'GW7001', 'does not answer'],
+  ])('of %s it says so', async (title, question, exit, code, shown) => {
     const url = title.startsWith('an address') ? 'http://127.0.0.1:9' : gateway.controlUrl
     const ended = await run(`why --url ${url} ${question} --format json`, {
-      GW_TOKEN: title.startsWith('a token') ? 'nobody' : token,
+      GW_TOKEN: title.startsWith('a token') ? 'absent' : token,
     })
     expect(ended.exit).toBe(exit)
     const { error } = JSON.parse(ended.stdout)
     expect(error.code).toBe(code)
-    expect(error.message).toContain(told)
+    expect(error.message).toContain(shown)
   })
 })

@@ -185,12 +185,12 @@ describe('maintenance', () => {
     [true, {}, 'As declared.'],
     [false, { message: 'By hand.' }, 'By hand.'],
     [true, { message: 'By hand.' }, 'By hand.'],
-  ])('that is declared %s and switched on with %o tells %s', async (enabled, byHand, told) => {
+  ])('that is declared %s and switched on with %o tells %s', async (enabled, byHand, shown) => {
     const maintenance = byHand && { maintenance: { sinceMs: 1, ...byHand } }
-    expect((await snapshotOf(declared(enabled), maintenance)).maintenance).toBe(told)
+    expect((await snapshotOf(declared(enabled), maintenance)).maintenance).toBe(shown)
     const before = await snapshotOf(declared(enabled))
     const after = withSwitchOf(await stateOf(declared(enabled), maintenance), before)
-    expect(after).toEqual({ ...before, maintenance: told })
+    expect(after).toEqual({ ...before, maintenance: shown })
   })
 })
 

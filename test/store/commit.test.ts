@@ -161,7 +161,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await put(store, endpoint('b'))).id).toBe(2)
   })
 
-  test('revisions are appended: nobody changes, removes, replaces or skips one', async () => {
+  test('revisions are appended: none is changed, removed, replaced or skipped', async () => {
     const { store, database } = await setUp()
     await put(store, endpoint('a'))
     await put(store, endpoint('b'))

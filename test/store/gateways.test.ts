@@ -11,7 +11,7 @@ describe.each(Object.entries(STORES))('the gateways of a store on %s', (_, empty
     return { clock, store: await database.open(clock), other: await database.open(clock) }
   }
 
-  test('are what each last told of itself, and when', async () => {
+  test('are what each last reported of itself, and when', async () => {
     const { store, other, clock } = await setUp()
     const follows = { paths: ['/etc/gw'], watch: true }
     await store.reportGateway({ ...REPORT, version: '1.0.0', url: 'http://here', follows })

@@ -10,7 +10,7 @@ describe.each(Object.entries(STORES))('the maintenance switch on %s', (_, emptyD
     return { clock, store: await database.open(clock), other: await database.open(clock) }
   }
 
-  test('is off until somebody switches it on, and off again afterwards', async () => {
+  test('is off until it is switched on, and off again afterwards', async () => {
     const { store } = await setUp()
     expect(await store.live()).not.toHaveProperty('maintenance')
     expect(await store.switchMaintenanceOn({ author: 'ada' })).toBe(true)

@@ -191,7 +191,7 @@ describe('the schema', () => {
   })
 })
 
-test('a migration is named as its module is, and told among the names that a start compares with', () => {
+test('a migration is named as its module is, and is among the names that a start compares with', () => {
   const files = readdirSync(new URL('../../src/store/migrations/', import.meta.url))
   const modules = files.filter(file => /^\d/.test(file)).sort()
   expect(Object.keys(MIGRATIONS).map(name => `${name}.ts`)).toEqual(modules)

@@ -36,7 +36,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect((await users.users()).map(user => user.name)).toEqual(['ada', 'tom'])
     expect((await users.users({ after: 'ada', limit: 1 })).map(user => user.name)).toEqual(['tom'])
     expect(await users.credential('tom')).toMatchObject({ passwordHash: 'h2' })
-    expect(await users.credential('nobody')).toBeUndefined()
+    expect(await users.credential('absent')).toBeUndefined()
   })
 
   test('a change names the version that it starts from, and the last administrator stays', async () => {
@@ -56,7 +56,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     })
     expect(await users.changeUser('ada', { enabled: false }, 2)).toMatchObject({ version: 2 })
     await expect(users.changeUser('bob', { enabled: false })).rejects.toMatchObject({ code: 'last_admin' })
-    await expect(users.changeUser('nobody', {})).rejects.toMatchObject({ code: 'not_found' })
+    await expect(users.changeUser('absent', {})).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('a session is found by the digest of its token while its user may log in', async () => {
@@ -95,7 +95,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(await users.session(digest('a'))).toBeUndefined()
   })
 
-  test('a new password and a new place end every session; so does whoever asks for it', async () => {
+  test('a new password and a new place end every session; so does a request for it', async () => {
     const { users } = await setUp()
     await users.createUser(ADMIN)
     await users.createUser(OF_ACME)

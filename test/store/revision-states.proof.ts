@@ -58,7 +58,7 @@ function withoutLine(resource: StoredResource) {
 }
 
 describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
-  test('after any history every revision can be told and served as it stood', async () => {
+  test('after any history every revision can be shown and served as it stood', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(anyStep, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 8 }),
@@ -79,8 +79,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
               served.push(await read())
             }
             for (const [revision, resources] of states.entries()) {
-              const told = await store.resourcesAt(revision)
-              expect(told.map(withoutLine)).toEqual(resources.map(withoutLine))
+              const shown = await store.resourcesAt(revision)
+              expect(shown.map(withoutLine)).toEqual(resources.map(withoutLine))
               expect(plain(await store.readStateAt(revision)).resources).toEqual(served[revision])
             }
           } finally {
@@ -92,7 +92,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     )
   })
 
-  test('what a revision has changed is told with the line of its files, also where lines have moved since', async () => {
+  test('what a revision has changed is shown with the line of its files, also where lines have moved since', async () => {
     const store = await emptyDatabase(onTestFinished).open(testClock())
     const at = (line: number) =>
       ({ owner: 'config', set: 'default', place: { file: 'gw.yaml', line } }) as const
@@ -121,8 +121,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       const prune = (day: number, leastBack: number, maxRows = 100) =>
         store.pruneStates({ keptSinceMs: Date.UTC(2026, 0, day, 12), leastBack }, maxRows)
       const kept = async () => {
-        const told = await Promise.all([1, 2, 3, 4, 5].map(id => store.resourcesAt(id).catch(() => [])))
-        return told.flatMap((resources, at) => (resources.length > 0 ? [at + 1] : []))
+        const shown = await Promise.all([1, 2, 3, 4, 5].map(id => store.resourcesAt(id).catch(() => [])))
+        return shown.flatMap((resources, at) => (resources.length > 0 ? [at + 1] : []))
       }
       return { store, database, prune, kept }
     }

@@ -109,7 +109,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     expect(secrets.map(secret => secret.key)).toEqual(['renamed', 'open'])
   })
 
-  test('an earlier revision goes by accounts: a secret follows its key, and not whoever has its name now', async () => {
+  test('an earlier revision goes by accounts: a secret follows its key, and not the key that has its name now', async () => {
     const { store } = await setUp()
     const rename = (revision: number, from: string, to: string) =>
       store.commit(commitOn(revision, { puts: [key(to)], renames: [{ kind: 'key', from, to }] }))

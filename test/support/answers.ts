@@ -15,7 +15,7 @@ export interface Reply {
   /** Default: no body. */
   readonly body?: readonly Piece[] | string | Uint8Array
   /**
-   * How the end of the body is told. `length` needs a body without gates; `close` ends the connection instead.
+   * How the end of the body is marked. `length` needs a body without gates; `close` ends the connection instead.
    * Default: `length` where it can, else `chunked`.
    */
   readonly framing?: 'length' | 'chunked' | 'close'

@@ -27,7 +27,7 @@ export interface TestGateway {
   secretOf(key: string): string
   /** Serves another configuration from now on; keys keep their secrets. */
   reload(yaml: string): Promise<void>
-  /** What was told to the ledger. */
+  /** What was sent to the ledger. */
   readonly ledger: MemoryLedger
   readonly limiter: Limiter
   readonly upstreams: Upstreams

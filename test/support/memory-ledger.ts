@@ -1,7 +1,7 @@
 import type { LedgerPort } from '../../src/gateway/bill.ts'
 import type { CallRecord, Hold, HoldEnd, RejectedCall, StoredResponse } from '../../src/schema/ledger.ts'
 
-/** A ledger in memory, for tests of what is told to it. Its promises resolve when the test lets them. */
+/** A ledger in memory, for tests of what is sent to it. Its promises resolve when the test lets them. */
 export interface MemoryLedger extends LedgerPort {
   healthy: boolean
   readonly holds: readonly Hold[]

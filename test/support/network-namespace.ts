@@ -98,7 +98,7 @@ export function networkBehindNat(whenOver: WhenOver): NetworkBehindNat {
   set('ipv4/ip_forward', 1)
   // A packet of a connection that the router has forgotten begins none.
   set('netfilter/nf_conntrack_tcp_loose', 0)
-  // Whoever knows the address behind the router can send to it.
+  // A host that knows the address behind the router can send to it.
   ip('route', 'add', `${PRIVATE}.0/24`, 'via', seenAddress)
   return {
     address,

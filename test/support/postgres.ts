@@ -155,7 +155,7 @@ function nameOf(url: string): string {
   return new URL(url).pathname.slice(1)
 }
 
-/** From now on another folder has a copy of the database of a folder, which nobody uses. */
+/** From now on another folder has a copy of the database of a folder, which is not in use. */
 export async function copyDatabaseOf(folder: string, to: string): Promise<void> {
   const name = nameOf(await databaseOf(folder))
   const made = (await testServer()).create(name, () => undefined)

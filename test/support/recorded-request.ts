@@ -13,7 +13,7 @@ export interface RecordedRequest {
   readonly head: Buffer
   /** The body as far as it came, chunk framing taken off. */
   readonly body: Buffer
-  /** How the end of the body is told. */
+  /** How the end of the body is marked. */
   readonly framing: 'length' | 'chunked' | 'none'
   /** Requests that came over one connection share this number. */
   readonly connection: number

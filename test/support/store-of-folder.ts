@@ -10,7 +10,7 @@ export async function storeOfFolder(folder: string, file = 'data/gw.db'): Promis
   return ON_POSTGRES ? databaseOf(folder) : `sqlite:${folder}/${file}`
 }
 
-/** Copies a folder with its store, which nobody uses. */
+/** Copies a folder with its store, which is not in use. */
 export async function copyFolder(from: string, to: string): Promise<void> {
   cpSync(from, to, { recursive: true })
   if (ON_POSTGRES) await copyDatabaseOf(from, to)

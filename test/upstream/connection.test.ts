@@ -98,7 +98,7 @@ describe('an answer in chunks', () => {
     expect(upstream.open()).toBe(1)
   })
 
-  it('is not read from after its reader refused, until it is resumed', async () => {
+  it('is not read from after its reader stopped it, until it is resumed', async () => {
     const peers: Socket[] = []
     const upstream = await bareUpstream(onTestFinished, socket => {
       peers.push(socket)

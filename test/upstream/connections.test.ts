@@ -26,23 +26,26 @@ describe('a connection that was idle and dies under a request without a byte', (
     ['is reset', SMALL, socket => socket.resetAndDestroy()],
     ['ends under a long prompt to be streamed', STREAMED, socket => socket.end()],
     ['is reset under a long prompt to be streamed', STREAMED, socket => socket.resetAndDestroy()],
-  ])('%s: the request is sent once more over a fresh one, and nobody notices', async (_title, asked, die) => {
-    let connections = 0
-    const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
-      if (nth === 1) connections++
-      // The first request of each connection is served, the second finds it dead.
-      if (nth === 1) socket.write(OK)
-      else die(socket)
-    })
-    const gateway = await testGateway(onTestFinished, config(upstream.url))
-    for (let time = 0; time < 20; time++) {
-      const answer = await post(gateway, CHAT, asked)
-      expect(answer.status).toBe(200)
-      expect(await loggedFor(gateway, answer)).not.toHaveProperty('attempts')
-    }
-    expect(connections).toBe(20)
-    expect(gateway.upstreams.health.report()).toMatchObject([{ state: 'healthy' }])
-  })
+  ])(
+    '%s: the request is sent once more over a fresh one, and no client notices',
+    async (_title, asked, die) => {
+      let connections = 0
+      const upstream = await bareUpstream(onTestFinished, (socket, nth) => {
+        if (nth === 1) connections++
+        // The first request of each connection is served, the second finds it dead.
+        if (nth === 1) socket.write(OK)
+        else die(socket)
+      })
+      const gateway = await testGateway(onTestFinished, config(upstream.url))
+      for (let time = 0; time < 20; time++) {
+        const answer = await post(gateway, CHAT, asked)
+        expect(answer.status).toBe(200)
+        expect(await loggedFor(gateway, answer)).not.toHaveProperty('attempts')
+      }
+      expect(connections).toBe(20)
+      expect(gateway.upstreams.health.report()).toMatchObject([{ state: 'healthy' }])
+    },
+  )
 
   it('fails where the fresh one dies, too: it is asked no third time', async () => {
     let asked = 0

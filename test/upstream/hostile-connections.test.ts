@@ -54,7 +54,7 @@ function tunnelled() {
   return { stream, connection }
 }
 
-it('an answer of a node that is refused again while it resumes ends once it is taken', async () => {
+it('an answer of a node that is stopped again while it resumes ends once it is taken', async () => {
   const { stream, connection } = tunnelled()
   let takes = false
   const first = recorder(() => takes)
@@ -69,7 +69,7 @@ it('an answer of a node that is refused again while it resumes ends once it is t
   expect(first.log).toEqual(['head 200', 'one', 'two', 'complete'])
 })
 
-it('a connection whose answer was refused twice serves the next request', async () => {
+it('a connection whose answer was stopped twice serves the next request', async () => {
   const { stream, connection } = tunnelled()
   const first = recorder(() => false)
   connection.send(REQUEST, first)
@@ -233,7 +233,7 @@ it('a connection that rests during a search for expired ones is closed when it e
   expect(connection.isClosed).toBe(true)
 })
 
-it('over TLS, a refused piece pauses although more of the same read follows it', async () => {
+it('over TLS, a piece that is not taken pauses although more of the same read follows it', async () => {
   const { key, cert } = certificate({ names: ['localhost'] })
   const server = createTls({ key, cert }, socket => {
     socket

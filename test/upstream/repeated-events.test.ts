@@ -98,7 +98,7 @@ describe('events like an earlier one', () => {
     ['a part of the next event', `${chunk('"x"')}data: {`],
     ['a comment', `: ping\n\n`],
     ['the end', DONE],
-  ])('are told from %s', (_title, other) => {
+  ])('are distinguished from %s', (_title, other) => {
     const pieces = oneByOne([chunk('"a"'), chunk('"b"'), other, chunk('"c"'), chunk('"d"'), `\n\n${DONE}`])
     const result = passed(pieces, {}, true)
     expect({ ...result, repeatedBytes: 0 }).toEqual(passed(pieces, {}, false))
@@ -112,7 +112,7 @@ describe('events like an earlier one', () => {
     expect({ ...passed(pieces, {}, true), repeatedBytes: 0 }).toEqual(passed(pieces, {}, false))
   })
 
-  it('are told from those with a message, which has usage', () => {
+  it('are distinguished from those with a message, which has usage', () => {
     const event = (text: string) =>
       `data: {"type":"x","delta":{"text":"${text}"},"message":{"usage":{"input_tokens":1}}}\n\n`
     const pieces = oneByOne(['a', 'bc', 'def'].map(event))
@@ -121,7 +121,7 @@ describe('events like an earlier one', () => {
     expect(result.seen).toHaveLength(3)
   })
 
-  it('are told from a first event behind a byte order mark', () => {
+  it('are distinguished from a first event behind a byte order mark', () => {
     const pieces = oneByOne([`\uFEFF${chunk('"a"')}`, `\uFEFF${chunk('"b"')}`, chunk('"c"'), DONE])
     expect({ ...passed(pieces, {}, true), repeatedBytes: 0 }).toEqual(passed(pieces, {}, false))
   })

@@ -374,8 +374,8 @@ describe('an event of more than 1 MiB', () => {
           const result = sse(text, [1_050_000, ...positions], { format })
           expect(result.whole).toBe(true)
           expect(result.bytes === expected).toBe(true)
-          const told = result.seen.map(([name, value]) => [name, value.replaceAll(/\s/g, '')])
-          expect(told).toEqual(seen)
+          const shown = result.seen.map(([name, value]) => [name, value.replaceAll(/\s/g, '')])
+          expect(shown).toEqual(seen)
         }),
         { numRuns: 150 },
       )
@@ -426,7 +426,7 @@ describe('an event of more than 1 MiB', () => {
 })
 
 describe('an error inside a stream', () => {
-  it('is told by the external name, in quotes or without, and bears the gateway’s id', () => {
+  it('has the external name, in quotes or without, and the gateway’s id', () => {
     const openai = (name: string) => `data: {"error":{"message":"no ${name}-2024-08-06 or '${name}'"}}\n\n`
     expect(sse(openai(SERVED), [], {}).bytes).toBe(
       octets(`data: {"error":{"message":"no ${inside} or '${inside}'"}}\n\n`),

@@ -48,7 +48,7 @@ describe('what an estimate goes by', () => {
   it.each<[string, object, number]>([
     ['content', { delta: { role: 'assistant', content: 'four' } }, 4],
     ['reasoning', { delta: { reasoning_content: 'longer', content: '' } }, 6],
-    ['a refusal', { delta: { refusal: 'no' } }, 2],
+    ['a declined answer', { delta: { refusal: 'no' } }, 2],
     [
       'the arguments of a tool call, as text, without the escapes of JSON',
       called({ name: 'weather', arguments: '{"a":1}' }),
@@ -56,7 +56,7 @@ describe('what an estimate goes by', () => {
     ],
     ['reasoning under its shorter name', { delta: { reasoning: 'longer' } }, 6],
     [
-      'reasoning that is told under two names, once',
+      'reasoning that has two names, once',
       { delta: { reasoning: 'longer', reasoning_content: 'longer', content: 'four' } },
       10,
     ],

@@ -3,7 +3,7 @@ import { LoginThrottle, networksOf } from '../../../src/admin/session/login-thro
 import type { LoginOrigin } from '../../../src/services/sessions.ts'
 import { testClock } from '../../support/test-clock.ts'
 
-/** Somebody who comes from an address. */
+/** A client with an address. */
 function from(address: string, more: Partial<LoginOrigin> = {}): LoginOrigin {
   return { ...networksOf(address), isKnown: false, ...more }
 }
@@ -93,7 +93,7 @@ test.each([
   ['fe80::1%eth0', 'fe80::2%eth0', true],
   ['::1', '1::', false],
   ['::2:3:4:5:6:7:8', '0:2:3:4::', true],
-])('whoever has %s has %s as well: %s', (address, other, isOne) => {
+])('a client that has %s has %s as well: %s', (address, other, isOne) => {
   const { attempts, fail } = setUp()
   fail(9, 'ada', from(address))
   expect(attempts.pauseMs('ada', from(other)) > 0).toBe(isOne)

@@ -78,7 +78,7 @@ describe('the screen', () => {
     expect(shown(FIRST_STATE, 120, 40, evil)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
   })
 
-  it('says what would show more, and when nobody serves', () => {
+  it('says what would show more, and when no gateway serves', () => {
     const notes = ['No gateway serves this store: start one with `gw serve`.']
     expect(shown(FIRST_STATE, 80, 24, busyLiveStats({ gateways: [], notes }))).toMatch(
       /no gateway[\s\S]*start one with/,

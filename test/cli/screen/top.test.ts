@@ -53,7 +53,7 @@ async function* one(quit: AbortSignal): AsyncGenerator<LiveStats> {
 }
 
 describe('the terminal', () => {
-  it('is given back as it was when somebody quits', async () => {
+  it('is restored when the user quits', async () => {
     const { over, stdin, written, isRaw, exits } = shown(one)
     await expect.poll(() => isRaw()).toBe(true)
     stdin.write('q')
@@ -75,7 +75,7 @@ describe('the terminal', () => {
     expect(isRaw()).toBe(false)
   })
 
-  it('is given back when a look fails, which is told', async () => {
+  it('is restored when a sample fails, which is reported', async () => {
     const { over, written, isRaw } = shown(async function* () {
       yield busyLiveStats()
       throw new Error('the store has gone')

@@ -72,7 +72,7 @@ export const HEADS: readonly HostileCase[] = [
     TOO_LARGE,
   ),
   bad('a target of 20 KB', (path, key) => saying(`${path}?${'x'.repeat(20_000)}`, key), TOO_LARGE),
-  bad('an expectation that nobody knows', (path, key) => saying(path, key, { lines: ['expect: 200-ok'] }), {
+  bad('an unknown expectation', (path, key) => saying(path, key, { lines: ['expect: 200-ok'] }), {
     status: 417,
     code: 'unmet_expectation',
   }),

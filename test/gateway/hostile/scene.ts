@@ -7,7 +7,7 @@ import { type ScriptedUpstream, scriptedUpstream } from '../../support/scripted-
 import type { WhenOver } from '../../support/when-over.ts'
 import { CHAT, MESSAGES } from '../calls.ts'
 
-/** What a client says that it should not, and what it is told. A new case is a new entry in one of the tables. */
+/** What a client sends that it should not, and what it gets. A new case is a new entry in one of the tables. */
 export interface HostileCase {
   readonly title: string
   /** The whole of what the client sends, on the path that is being tried. */
@@ -19,7 +19,7 @@ export interface HostileCase {
   readonly param?: string
   /** The connection ends behind the answer; otherwise the next request on it is served. */
   readonly closes: boolean
-  /** The path cannot be told from the bytes, so the answer has the general shape. */
+  /** The path cannot be read from the bytes, so the answer has the general shape. */
   readonly pathless?: true
 }
 

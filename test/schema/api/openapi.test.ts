@@ -54,7 +54,7 @@ describe.each(OPERATION_IDS)('%s', id => {
     expect(ifMatch === 'required').toBe(method === 'PATCH')
   })
 
-  test('is open to nobody without a session, but for the log-in', () => {
+  test('has no operation without a session but the log-in', () => {
     expect(PERMISSIONS[id] === 'anyone').toBe(id === 'log_in' || id === 'log_in_by_link')
   })
 })

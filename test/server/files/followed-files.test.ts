@@ -76,7 +76,7 @@ describe('files that are followed', () => {
     expect(await revision()).toBe(2)
   })
 
-  test('that are wrong change nothing, and are told of once, with the place, the frame and the hint', async () => {
+  test('that are wrong change nothing, and are reported once, with the place, the frame and the hint', async () => {
     const { dir, files, lines, revision } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     await files.apply()
@@ -84,8 +84,8 @@ describe('files that are followed', () => {
     expect(is(await files.apply())).toBe('configuration_invalid')
     expect(is(await files.apply())).toBe('configuration_invalid')
     expect(files.reasons()).toEqual([expect.stringMatching(/^files_rejected: .*gw\.yaml:3:16 GW1204/)])
-    const told = lines.filter(({ level }) => level === 'error')
-    expect(told).toEqual([
+    const shown = lines.filter(({ level }) => level === 'error')
+    expect(shown).toEqual([
       expect.objectContaining({
         code: 'GW3001',
         problems: [
@@ -132,7 +132,7 @@ describe('files that are followed', () => {
     expect(is(await files.apply())).toMatch(/^unchanged/)
   })
 
-  test('win over what somebody else has applied meanwhile, also where they themselves stayed as they were', async () => {
+  test('win over what another user has applied meanwhile, also where they themselves stayed as they were', async () => {
     const { dir, files } = await scene()
     const other = new FollowedFiles({
       paths: [dir.write('other.yaml', tree('two'))],
@@ -152,7 +152,7 @@ describe('files that are followed', () => {
 })
 
 describe('files that are watched', () => {
-  test('are applied on each save, through mistakes and their mending', async () => {
+  test('are applied on each save, through mistakes and their corrections', async () => {
     const { dir, files, lines, logged } = await scene()
     dir.write('config/gw.yaml', tree('one'))
     await files.watch()

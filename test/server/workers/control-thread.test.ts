@@ -19,7 +19,7 @@ const HEALTHY: HealthAnswer = {
   json: '{"status":"ok"}',
 }
 
-/** The thread as it is, and a main thread that notes what it is told: lines, and `flush`. */
+/** The thread as it is, and a main thread that records what it receives: lines, and `flush`. */
 async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => HEALTHY) {
   const cwd = tempDir(onTestFinished).path
   const storeUrl = await storeOfFolder(cwd)
@@ -54,7 +54,7 @@ async function setUp(health: () => HealthAnswer | Promise<HealthAnswer> = () => 
       cwd,
       logLevel: 'info',
     } satisfies Parameters<ControlThread['open']>[0])
-  /** What it was told until now: the ids of requests, the messages of other lines, and `flush`. */
+  /** What it has received until now: the ids of requests, the messages of other lines, and `flush`. */
   const said = () =>
     messages
       .join('')
@@ -94,7 +94,7 @@ test('all who ask for the health at a time are one question, each gets its answe
   })
   const url = await open()
   const waiting = Array.from({ length: 20 }, () => ask(url, '/health'))
-  // Whoever comes behind them has been answered: they have been heard.
+  // A request behind them has been answered: they have been received.
   for (let call = 0; call < 3; call++) await ask(url, '/none')
   opening.open()
   for (const { statuses } of await Promise.all(waiting)) expect(statuses).toEqual(['200'])
@@ -103,7 +103,7 @@ test('all who ask for the health at a time are one question, each gets its answe
   expect(asked).toBe(2)
 })
 
-test('where that question fails, each is told, and the next asks anew', async () => {
+test('where that question fails, each caller gets the error, and the next asks anew', async () => {
   const opening = gate()
   let asked = 0
   const { open } = await setUp(async () => {
@@ -123,7 +123,7 @@ test('where that question fails, each is told, and the next asks anew', async ()
 
 const FIRST = expect.stringContaining('no user yet')
 
-test('lines are gathered, and come once, in their order, before it is told that the plane has closed', async () => {
+test('lines are gathered, and come once, in their order, before the message that the plane has closed', async () => {
   const { thread, messages, said, open } = await setUp()
   const { statuses, ids } = await ask(await open(), ...Array.from({ length: 20 }, () => '/none'))
   expect(statuses).toEqual(Array.from({ length: 20 }, () => '404'))

@@ -35,7 +35,7 @@ test.runIf(process.platform === 'linux')('comes behind the other threads of its 
   expect(Math.min(...after)).toBeLessThan(10)
 })
 
-test('a hash that cannot be made is told, and the next one is made', async () => {
+test('a hash that cannot be made is an error, and the next one is made', async () => {
   const { thread } = setUp()
   const impossible = thread.derive(derivation('x', { N: 2 ** 20 }))
   const next = thread.derive(derivation('y'))
@@ -43,12 +43,12 @@ test('a hash that cannot be made is told, and the next one is made', async () =>
   expect(await next).toEqual(scryptSync('y', 'salt', 32, OPTIONS))
 })
 
-test('whoever waits when it ends or fails is told, and nobody waits for ever', async () => {
+test('each caller that waits when it ends or fails gets an error, and none waits for ever', async () => {
   const { thread } = setUp()
   const waiting = thread.derive(derivation('x', { N: 2 ** 14, maxmem: 2 ** 26 }))
-  const told = expect(waiting).rejects.toThrow('has ended')
+  const shown = expect(waiting).rejects.toThrow('has ended')
   await thread.end()
-  await told
+  await shown
   expect(await thread.derive(derivation('y'))).toHaveLength(32)
 
   const { thread: broken } = setUp(new URL('./none/', import.meta.url))

@@ -53,13 +53,13 @@ const NOTHING_ALLOWED = { allow_deletes: 0, skip_probe: true }
 test('says of a configuration what is said without a thread: its plan, or what is wrong with it', async () => {
   const { remote, here } = await setUp()
   for (const yaml of [keys(3), keys(2).replace('tenant: t', 'tenat: t'), ': nonsense', '']) {
-    const told = (answer: Promise<unknown>) =>
+    const shown = (answer: Promise<unknown>) =>
       answer.catch((error: unknown) => {
         const { code, message, errors, more } = asApiError(error)
         return { code, message, errors, more }
       })
-    expect(await told(remote.validate(yaml))).toEqual(await told(here.validate(yaml)))
-    expect(await told(remote.plan(yaml))).toEqual(await told(here.plan(yaml)))
+    expect(await shown(remote.validate(yaml))).toEqual(await shown(here.validate(yaml)))
+    expect(await shown(remote.plan(yaml))).toEqual(await shown(here.plan(yaml)))
   }
 })
 

@@ -46,7 +46,7 @@ const main = callsOver(port, { ${body} })
   return pathToFileURL(`${dir.path}/`)
 }
 
-/** Opens the control plane of such a thread, which nobody can reach. */
+/** Opens the control plane of such a thread, which no client can reach. */
 function openThread(threadsUrl: URL, ports: { log?: Log; clock?: Clock; signal?: AbortSignal } = {}) {
   const deaths: Error[] = []
   const opened = openRemoteControl(LOOPBACK, {
@@ -122,7 +122,7 @@ function isLocked(database: Database.Database): boolean {
 
 // PostgreSQL counts in a process of its own: the thread that waits for it answers others.
 test.skipIf(ON_POSTGRES)(
-  'the gateway answers while the control plane is busy with one thing and answers nobody',
+  'the gateway answers while the control plane is busy with one thing and answers no request',
   {
     timeout: 60_000,
   },
@@ -142,7 +142,7 @@ test.skipIf(ON_POSTGRES)(
       return response.status
     }
     const session = logIn(gateway.controlUrl).then(note('log-in'))
-    // Whoever counts has the lock, and nobody else has it for longer than a moment.
+    // The one that counts has the lock, and no other has it for longer than a moment.
     for (let looks = 0; looks < 5 && answered.length === 0; looks = isLocked(database) ? looks + 1 : 0) {
       await pause(10)
     }
@@ -167,7 +167,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('an address that is taken is told with its hint', async () => {
+test('an address that is taken is reported with its hint', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void other.close())
   await once(other, 'listening')
@@ -181,7 +181,7 @@ test('an address that is taken is told with its hint', async () => {
   })
 })
 
-test('what an administrator is told who gave no password is told through the thread', async () => {
+test('the message for an administrator without a password comes through the thread', async () => {
   await expect(controlOnly({ GW_ADMIN_PASSWORD: 'short' })).rejects.toMatchObject({
     code: 'usage',
     hint: expect.stringContaining('gw users create admin'),
@@ -226,7 +226,7 @@ test('a control plane by itself answers what a gateway would know', { timeout: 6
   expect(await ask('/why?model=m')).toMatchObject({ source: 'store', keys: [] })
 })
 
-test('a thread that dies is told once, and the gateway closes in order', async () => {
+test('a thread that dies is reported once, and the gateway closes in order', async () => {
   const threads = threadsOf(
     `open: async () => { setTimeout(() => { throw new Error('a bug') }, 50); return 'http://127.0.0.1:9' }`,
   )
@@ -235,10 +235,10 @@ test('a thread that dies is told once, and the gateway closes in order', async (
     error: { message: 'the thread of the control plane has failed', cause: { message: 'a bug' } },
     canBill: true,
   })
-  const told = gateway.log.filter(line => line.includes('"the control plane has ended"'))
-  expect(told).toHaveLength(1)
-  expect(told[0]).toContain('"level":"error"')
-  expect(told[0]).toContain('a bug')
+  const shown = gateway.log.filter(line => line.includes('"the control plane has ended"'))
+  expect(shown).toHaveLength(1)
+  expect(shown[0]).toContain('"level":"error"')
+  expect(shown[0]).toContain('a bug')
   expect(await models()).toBe(200)
   await gateway.serving.close(0)
   await expect(models()).rejects.toThrow('fetch failed')
@@ -263,7 +263,7 @@ test('a thread that closes has not died', async () => {
   expect(deaths).toEqual([])
 })
 
-test('nobody waits for a thread that comes up once the end has been asked for', async () => {
+test('no caller waits for a thread that comes up once the end has been asked for', async () => {
   const asked = new AbortController()
   const { opened, deaths } = openThread(
     threadsOf(`open: () => new Promise(() => setTimeout(() => {}, 60_000))`),

@@ -28,7 +28,7 @@ test('an answer that is data arrives as it is', async () => {
   expect(await setUp(question => ({ question, answer })).calls.ask('x')).toEqual({ question: 'x', answer })
 })
 
-test('what clients are told of arrives as what it was', async () => {
+test('an error for clients arrives as what it was', async () => {
   const thrown = new ApiError('busy', 'Come later.', {
     errors: [{ pointer: '/a', detail: 'b' }],
     retryAfterMs: 5,
@@ -51,7 +51,7 @@ test('what clients are told of arrives as what it was', async () => {
   expect((error as ApiError).cause).toBeInstanceOf(CommandError)
 })
 
-test('what operators are told of arrives with its hint', async () => {
+test('an error for operators arrives with its hint', async () => {
   const error = await thrower(
     new CommandError('address_unavailable', 'taken', { hint: 'another port' }),
   ).catch((caught: unknown) => caught)
@@ -117,7 +117,7 @@ test.each<readonly [string, () => unknown, string]>([
   ['a cause that cannot be looked at', () => guarded('cause'), 'cannot be serialized'],
   ['a code that cannot be looked at', () => guarded('code'), 'cannot be serialized'],
   ['a proxy that has been revoked', revoked, 'cannot be serialized'],
-])('nobody waits for ever for an error that cannot be told: %s', async (_what, thrown, message) => {
+])('no caller waits for ever for an error that cannot be sent: %s', async (_what, thrown, message) => {
   const error = await rejection(thrown())
   expect(error).toBeInstanceOf(Error)
   expect(error).toMatchObject({ message: expect.stringContaining(message) })
@@ -141,7 +141,7 @@ test.each<readonly [string, unknown, string]>([
   await expect(later).rejects.toMatchObject({ message })
 })
 
-test('what is told of an error is told where a detail of it cannot be', async () => {
+test('the rest of an error is sent where a detail of it cannot be', async () => {
   const thrown = new ApiError('busy', 'Come later.', {
     retryAfterMs: 5,
     more: { line: 3, put: () => 1 },
@@ -153,7 +153,7 @@ test('what is told of an error is told where a detail of it cannot be', async ()
   expect(error).toHaveProperty('cause.message', 'a word')
 })
 
-test('of causes those that are near are told, each once', async () => {
+test('of causes those that are near are sent, each once', async () => {
   const messages = (error: unknown): string[] =>
     error instanceof Error ? [error.message, ...messages(error.cause)] : []
   expect(messages(await rejection(chain(5)))).toEqual(['4', '3', '2', '1', '0'])
@@ -161,7 +161,7 @@ test('of causes those that are near are told, each once', async () => {
   expect(messages(await rejection(circle()))).toEqual(['one', 'other'])
 })
 
-test('the side that threw what cannot be told answers the next one', async () => {
+test('the side that threw what cannot be sent answers the next one', async () => {
   const odd: unknown = bare()
   const { calls } = setUp(question => {
     if (question === 'odd') throw odd
@@ -201,11 +201,11 @@ test('what is sent arrives in its order, and before the answer of what is asked 
   expect(await calls.ask('what')).toEqual(lines)
 })
 
-test('nobody waits for a side that has ended', async () => {
+test('no caller waits for a side that has ended', async () => {
   const { calls } = setUp(() => new Promise(() => undefined))
   const waiting = calls.ask(1)
-  const told = expect(waiting).rejects.toThrow('has ended')
+  const shown = expect(waiting).rejects.toThrow('has ended')
   endCalls(calls, new Error('the thread has ended'))
-  await told
+  await shown
   await expect(calls.ask(2)).rejects.toThrow('closed')
 })

@@ -69,7 +69,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     ])
   })
 
-  test('of two applies of one plan’s revision, one wins and one is told to plan again', async () => {
+  test('of two applies of one plan’s revision, one wins and one is asked to plan again', async () => {
     const { store, open } = await setUp()
     const other = await open()
     const [mine, theirs] = [tree(endpoint('a')), treeOf('team-b', endpoint('b'))]

@@ -5,7 +5,7 @@ import { key, liveWith, madeBy, ownedBy, tenant } from './trees.ts'
 test('an export holds what the set owns, and nothing else', () => {
   const live = liveWith([ownedBy('default', key('a')), ownedBy('b', key('b')), madeBy('cli', key('c'))])
   expect(exportSet(live, 'default')).toEqual([{ kind: 'key', name: 'a', spec: key('a').spec }])
-  expect(exportSet(live, 'nobody')).toEqual([])
+  expect(exportSet(live, 'absent')).toEqual([])
 })
 
 test('files may refer to all that other owners have', () => {

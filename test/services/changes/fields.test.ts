@@ -28,7 +28,7 @@ test('a field that comes has no before, one that goes no after', () => {
   ])
 })
 
-test('a map that comes or goes is told by its members, an empty one as it is', () => {
+test('a map that comes or goes is shown by its members, an empty one as it is', () => {
   expect(changes({}, { price: { input: '1', output: '2' } })).toEqual([
     { path: 'price.input', type: 'value', after: '1' },
     { path: 'price.output', type: 'value', after: '2' },
@@ -39,7 +39,7 @@ test('a map that comes or goes is told by its members, an empty one as it is', (
   expect(changes({}, { price: {} })).toEqual([{ path: 'price', type: 'value', after: {} }])
 })
 
-test('a map that becomes a list or a text is told as a whole', () => {
+test('a map that becomes a list or a text is shown as a whole', () => {
   expect(changes({ a: { b: 1 } }, { a: [1] })).toEqual([
     { path: 'a', type: 'value', before: { b: 1 }, after: [1] },
   ])
@@ -74,7 +74,7 @@ test.each([
   ['endpoint', 'upstream_key', undefined, { file: '/canary' }],
   ['key', 'secret', { env: 'CANARY_A' }, undefined],
   ['key', 'hash', 'sha256:canary', 'sha256:other'],
-] as const)('of a secret (%s.%s) nothing is told but that it changed', (kind, field, before, after) => {
+] as const)('of a secret (%s.%s) nothing is shown but that it changed', (kind, field, before, after) => {
   const found = fieldChanges(kind, before ? { [field]: before } : {}, after ? { [field]: after } : {})
   expect(found).toEqual([{ path: field, type: 'secret' }])
 })

@@ -45,7 +45,7 @@ describe('a quantile', () => {
 describe('what a gateway tells its own process', () => {
   it('gives the same traffic and rejections as the text of its metrics', async () => {
     const metrics = measuring(onTestFinished)
-    const both = async () => ({ told: metrics.counters(), read: countersIn((await scraped(metrics)).text) })
+    const both = async () => ({ shown: metrics.counters(), read: countersIn((await scraped(metrics)).text) })
     count(metrics, {})
     const before = await both()
     metrics.retain(named(['m', 'other'], ['up', 'down']))
@@ -56,8 +56,8 @@ describe('what a gateway tells its own process', () => {
     count(metrics, { outcome: 'failed', status: 502, errorCode: 'upstream_error', endpoint: 'down' })
     count(metrics, { attempts: [{ endpoint: 'down', errorCode: 'upstream_timeout' }, { endpoint: 'up' }] })
     const after = await both()
-    const [told, read] = [growth(before.told, after.told), growth(before.read, after.read)]
-    const traffic = trafficOfCounters([told], 2)
+    const [shown, read] = [growth(before.shown, after.shown), growth(before.read, after.read)]
+    const traffic = trafficOfCounters([shown], 2)
     expect(traffic.requestsPerSecond).toBe(3)
     expect(traffic.models.get('other')).toMatchObject({ requestsPerSecond: 0.5, failed: 0 })
     expect(traffic.endpoints.get('down')).toMatchObject({
@@ -65,8 +65,8 @@ describe('what a gateway tells its own process', () => {
       failed: expect.closeTo(2 / 3) as number,
     })
     expect(traffic).toEqual(trafficOfCounters([read], 2))
-    expect(rejectionsOf([told], [after.told], 2)).toEqual(rejectionsOf([read], [after.read], 2))
-    expect(rejectionsOf([told], [after.told], 2)).toContainEqual({
+    expect(rejectionsOf([shown], [after.shown], 2)).toEqual(rejectionsOf([read], [after.read], 2))
+    expect(rejectionsOf([shown], [after.shown], 2)).toContainEqual({
       reason: 'model_not_found',
       perSecond: 0.5,
       total: 1,

@@ -65,7 +65,7 @@ async function seen(watch: LiveStatsMonitor, fits: (liveStats: LiveStats) => boo
   await watch.sample()
   for (;;) {
     expect(await chat()).toBe(200)
-    expect(await chat('nobody')).toBe(404)
+    expect(await chat('absent')).toBe(404)
     const liveStats = await watch.sample()
     if (fits(liveStats)) return liveStats
   }
@@ -121,7 +121,7 @@ describe('a look without a token', () => {
 })
 
 describe('keys', () => {
-  it('are told by the limit that they are nearest to; one without limits comes last', async () => {
+  it('are sorted by the limit that they are nearest to; one without limits comes last', async () => {
     const watch = await monitor()
     const { keys } = await seen(watch, ({ keys: [first] }) => (first?.limits[0]?.share ?? 0) > 0)
     expect(keys.map(({ name }) => name)).toEqual(['app', 'idle'])
@@ -186,17 +186,17 @@ describe('gw top and gw status', () => {
     })
   })
 
-  it('status ends with 5 on demand where nobody serves', async () => {
+  it('status ends with 5 on demand where no gateway serves', async () => {
     const alone = tempDir(onTestFinished)
     alone.write(
       'gw.yaml',
       'version: 1\nendpoints:\n  a: { protocol: openai, base_url: http://127.0.0.1:1/v1, served_model: m }\n',
     )
     await gw(['apply', '--yes', '--skip-probe'], { cwd: alone.path })
-    const told = await gw(['status'], { cwd: alone.path })
-    expect(told.exit).toBe(0)
-    expect(told.stdout).toContain('! No gateway serves.')
-    expect(told.stderr).toContain('start one with `gw serve`')
+    const shown = await gw(['status'], { cwd: alone.path })
+    expect(shown.exit).toBe(0)
+    expect(shown.stdout).toContain('! No gateway serves.')
+    expect(shown.stderr).toContain('start one with `gw serve`')
     expect((await gw(['status', '--exit-code'], { cwd: alone.path })).exit).toBe(5)
   })
 
@@ -251,11 +251,11 @@ keys: { app: { kind: platform } }
     await call('well')
     await call('sick')
     for (const environment of [{}, { METRICS_TOKEN: TOKEN }]) {
-      let told = await status(environment)
-      while (!/sick +unhealthy/.test(told.stdout) || !/well +healthy/.test(told.stdout))
-        told = await status(environment)
-      expect(told.stdout).toMatch(/new +unknown +- +-/)
-      expect(told.stdout).toMatch(/2 endpoints have not answered yet/)
+      let shown = await status(environment)
+      while (!/sick +unhealthy/.test(shown.stdout) || !/well +healthy/.test(shown.stdout))
+        shown = await status(environment)
+      expect(shown.stdout).toMatch(/new +unknown +- +-/)
+      expect(shown.stdout).toMatch(/2 endpoints have not answered yet/)
       const listed = JSON.parse((await status(environment, ['--format', 'json'])).stdout) as object
       expect(listed).toMatchObject({
         unanswered: 2,
@@ -326,7 +326,7 @@ it.each([{}, { METRICS_TOKEN: TOKEN }])(
     await expect
       .poll(
         async () => {
-          await Promise.all([chat('chat'), chat('nobody')])
+          await Promise.all([chat('chat'), chat('absent')])
           return ask('pulse')
         },
         { timeout: 15_000 },

@@ -11,7 +11,7 @@ import { type TestGateway, testGateway } from '../../support/gateway.ts'
 import { scriptedUpstream } from '../../support/scripted-upstream.ts'
 import { testClock } from '../../support/test-clock.ts'
 
-/** What is asked about is then done, and comes out as it was told: status, error and endpoint. */
+/** What is asked about is then done, and comes out as predicted: status, error and endpoint. */
 
 const upstream = await scriptedUpstream(afterAll)
 upstream.answer(
@@ -89,7 +89,7 @@ const configs = fc.record({
 type Config = typeof configs extends fc.Arbitrary<infer Value> ? Value : never
 
 const calls = fc.record({
-  key: fc.constantFrom<(typeof KEYS)[number] | 'stranger'>(...KEYS, ...KEYS, ...KEYS, 'stranger'),
+  key: fc.constantFrom<(typeof KEYS)[number] | 'foreign'>(...KEYS, ...KEYS, ...KEYS, 'foreign'),
   model: fc.constantFrom(...NAMES, ...NAMES, ...NAMES, 'four'),
   path: fc.constantFrom(...INFERENCE_PATHS),
   maxTokens: maybe(fc.constantFrom(1, 100, 5_000)),
@@ -184,7 +184,7 @@ describe('gw why', () => {
           for (const { key, model, path, maxTokens, before } of made) {
             if (before?.what === 'time') clock.advance(20_000)
             else if (before) ail(gateway, before.endpoint, before.what)
-            const secret = key === 'stranger' ? 'gw_nobody' : gateway.secretOf(key)
+            const secret = key === 'foreign' ? 'gw_absent' : gateway.secretOf(key)
             const { body, contentType, textBytes } = bodyOf(path, model, maxTokens)
             const wish = {
               model,
@@ -194,20 +194,20 @@ describe('gw why', () => {
             }
             const view = viewOf(gateway, clock)
             const ask = () => decide(callerOf(secret, view), wish, view)
-            const told = ask()
-            for (let again = 0; again < 3; again++) expect(ask().rejected?.check).toBe(told.rejected?.check)
+            const shown = ask()
+            for (let again = 0; again < 3; again++) expect(ask().rejected?.check).toBe(shown.rejected?.check)
 
             const headers = { authorization: `Bearer ${secret}`, 'content-type': contentType }
             const answer = await post(gateway, path.path, body, headers)
             await answer.arrayBuffer()
             const line = await gateway.nextLogged()
-            const code = told.rejected?.rejection.code
+            const code = shown.rejected?.rejection.code
             seen.set(code ?? 'served', (seen.get(code ?? 'served') ?? 0) + 1)
             expect([answer.status, line['error_code']]).toEqual([
               code === undefined ? 200 : WIRE_ERRORS[code].status,
               code,
             ])
-            const nexts = told.candidates.filter(({ share }) => share > 0)
+            const nexts = shown.candidates.filter(({ share }) => share > 0)
             if (code === undefined)
               expect(nexts.map(({ target }) => target.endpoint.name)).toContain(line['endpoint'])
           }

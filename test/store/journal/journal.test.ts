@@ -164,7 +164,7 @@ describe('the journal', () => {
     expect(read(at.disk, last - 5)).toEqual(ids.slice(-6))
   })
 
-  it('refuses a row that cannot be stored, and keeps the others of its turn', async () => {
+  it('rejects a row that cannot be stored, and keeps the others of its turn', async () => {
     const at = await opened()
     at.journal.append(row('a'))
     expect(() => at.journal.append(['hold', hold('b', { tokens: -1 })])).toThrow(RangeError)
@@ -350,7 +350,7 @@ describe('a journal that is read', () => {
     expect(read(at.disk, 29)).toEqual(ids.slice(28))
   })
 
-  it('is refused from another store, and from a newer gw', async () => {
+  it('is rejected from another store, and from a newer gw', async () => {
     const at = await synced(['a'])
     const folder = tempDir(onTestFinished).path
     at.disk.copyTo(folder)

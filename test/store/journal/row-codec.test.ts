@@ -141,7 +141,7 @@ describe('a row of the journal', () => {
     ['more tokens than any answer has', ['log', call('a', { usage: usageOf({ inputTokens: 1e12 + 1 }) })]],
     ['a negative amount', ['hold', hold('a', { amountNano: -1n })]],
     ['an amount of more than 64 bits', ['hold', hold('a', { amountNano: 2n ** 63n })]],
-  ])('is refused with %s', (_, row) => {
+  ])('is rejected with %s', (_, row) => {
     expect(() => encoded([row])).toThrow(RangeError)
   })
 

@@ -117,7 +117,7 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
 
     test('needs a tenant and an amount', async () => {
       const { accounting } = await setUp()
-      const none = accounting.credit({ tenant: 'nobody', amountNano: 1n, reference: 'r' })
+      const none = accounting.credit({ tenant: 'absent', amountNano: 1n, reference: 'r' })
       await expect(none).rejects.toMatchObject({ code: 'not_found' })
       const nothing = accounting.credit({ tenant: 'acme', amountNano: 0n, reference: 'r' })
       await expect(nothing).rejects.toThrow(RangeError)
@@ -349,7 +349,7 @@ describe.each(LEDGERS)('on %s', (_, createLedger) => {
       expect(await ids({ key: 'odd', minStatus: 206 })).toEqual([9, 7])
       expect(await ids({ requestId: 'r4' })).toEqual([4])
       expect(await ids({ sinceMs: NOON_MS + 4, untilMs: NOON_MS + 6 })).toEqual([5, 4])
-      expect(await ids({ tenant: 'nobody' })).toEqual([])
+      expect(await ids({ tenant: 'absent' })).toEqual([])
       expect(await ids({ outcome: 'answered', publication: 'gpt', endpoint: 'east', limit: 1 })).toEqual([10])
     })
   })

@@ -44,7 +44,7 @@ const row: fc.Arbitrary<Row> = fc.oneof(
   claim.map(claim => ['log', call('', { requestId: claim.requestId })] as const),
 )
 
-/** `hold` and `settle` name a tenant unless they are told otherwise. */
+/** `hold` and `settle` name a tenant unless one is given. */
 function noTenant(claim: Claim) {
   return { tenant: claim.tenant } as { tenant: string }
 }

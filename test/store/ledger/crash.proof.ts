@@ -100,14 +100,14 @@ test(`after each of ${ROUNDS} times kill -9 in full flight: no row lost that was
     .pluck()
     .all() as string[]
   const ids = raw.prepare('select id from stored_responses').pluck().all() as string[]
-  // What the next start has settled has flags: nobody knows the ids of those answers.
+  // What the next start has settled has flags: the ids of those answers are unknown.
   expect(ids.toSorted()).toEqual(settled.flatMap(id => [`resp-${id}`, `msg-${id}`]).toSorted())
   // Each start has settled what the process before it had in flight, if it had.
   expect(recovered).toHaveLength(ROUNDS)
   expect(recovered.some(count => count > 0)).toBe(true)
 })
 
-test('a process that is told to end has committed everything that it took', async () => {
+test('a process that is asked to end has committed everything that it took', async () => {
   const { ledger, store } = await openBoth()
   const deadlineMs = Date.now() + 60_000
   const all = Array.from({ length: 3_000 }, (_, i) => ledger.open(hold(`req_${i}`, { deadlineMs })))

@@ -124,7 +124,7 @@ describe('a queue that is full', () => {
 })
 
 describe('credits of other processes', () => {
-  test('are told since the balances that were read, once, with their signs', async () => {
+  test('are reported since the balances that were read, once, with their signs', async () => {
     const { ledger, store } = await openBoth()
     await put(store, tenant('acme'), tenant('beta'))
     await store.accounting.credit({ tenant: 'acme', amountNano: 10n ** 19n / 2n, reference: 'first' })
@@ -149,7 +149,7 @@ describe('credits of other processes', () => {
   })
 })
 
-describe('holds that nobody ends', () => {
+describe('holds without an end', () => {
   test('of an earlier process are settled at their input estimate, those of this one are left alone', async () => {
     const { ledger, open, store } = await openBoth()
     await Promise.all(range(2_500).map(id => ledger.open(hold(id))))
@@ -169,7 +169,7 @@ describe('holds that nobody ends', () => {
 
   test('have their line in the call log, marked, where the log was to have one', async () => {
     const { ledger, open, store } = await openBoth()
-    await ledger.open(hold('told', { call: { path: '/v1/messages', stream: true } }))
+    await ledger.open(hold('reported', { call: { path: '/v1/messages', stream: true } }))
     await ledger.open(hold('untold'))
     await ledger.close()
     const next = await open()
@@ -178,7 +178,7 @@ describe('holds that nobody ends', () => {
     expect(await store.accounting.callLogs()).toEqual([
       {
         id: 1,
-        requestId: 'told',
+        requestId: 'reported',
         atMs: NOON_MS,
         key: 'app',
         tenant: 'acme',
@@ -232,7 +232,7 @@ describe('the end', () => {
     expect(existsSync(`${path}-wal`)).toBe(false)
   })
 
-  test('of a thread whose file was replaced is told, and everybody who waits is rejected', async () => {
+  test('of a thread whose file was replaced is reported, and each call that waits is rejected', async () => {
     const { ledger, path, said, hear } = await openBoth()
     await ledger.open(hold('a'))
     renameSync(path, `${path}.old`)
@@ -248,7 +248,7 @@ describe('the end', () => {
   })
 })
 
-test('a thread that does not answer is trouble; a prepaid hold that was rejected meanwhile is released', async () => {
+test('a thread that does not answer is a problem; a prepaid hold that was rejected meanwhile is released', async () => {
   const clock = testClock()
   const { ledger, path, store, said, hear } = await openBoth({ clock })
   await put(store, tenant('acme'))

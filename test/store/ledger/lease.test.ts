@@ -70,7 +70,7 @@ test('a restore needs all lanes, and gives them back', () => {
   expect(takeFreeLane(path).lane).toBe(0)
 })
 
-test('while somebody has all lanes, no gateway takes a new one', () => {
+test('while another process has all lanes, no gateway takes a new one', () => {
   const path = database()
   takeLease(path).release()
   const all = takeAllLeases(path)

@@ -20,7 +20,7 @@ function listen() {
   return {
     said,
     events: {
-      onProblem: (message: string) => say(`trouble: ${message}`),
+      onProblem: (message: string) => say(`problem: ${message}`),
       onRecovered: () => say('recovered'),
       onAlarm: (message: string) => say(`alarm: ${message}`),
       onDeath: (error: Error) => say(`death: ${error.message}`),

@@ -20,7 +20,7 @@ async function setUp() {
     accounting,
     findings: async () =>
       (await accounting.verify()).findings.map(one => `${one.table} ${one.row}: ${one.problem}`),
-    /** As somebody with a database client would. */
+    /** As a user with a database client would. */
     tamper: (statement: string) => {
       for (const trigger of [
         'ledger_is_not_updated',
@@ -55,7 +55,7 @@ test.each([
   expect(() => raw.exec(statement)).toThrow('append-only')
 })
 
-test('one attempt has one end, whoever writes it', async () => {
+test('one attempt has one end, whichever process writes it', async () => {
   const { raw } = await setUp()
   const second = `insert into ledger (kind, at_ms, request, attempt, key_id, publication_id, endpoint_id, amount_nano, flags)
     values (1, 0, 'a', 1, 1, 1, 1, 0, 0)`
@@ -220,7 +220,7 @@ test('a long ledger is gone through in steps: others get their turns, it tells h
   let turns = 0
   const others = setInterval(() => turns++, 0)
   const progress: number[][] = []
-  const found = await accounting.verify({ onProgress: (...told) => progress.push(told) })
+  const found = await accounting.verify({ onProgress: (...shown) => progress.push(shown) })
   clearInterval(others)
   expect(found).toEqual(verified({ entries: 40_003, openHolds: 1 }))
   expect(turns).toBeGreaterThan(5)

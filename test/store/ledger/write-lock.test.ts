@@ -28,13 +28,13 @@ test('what another connection holds is asked for again until it is free', () => 
   expect([asked, mine.inTransaction]).toEqual([4, true])
 })
 
-test('a lock that is never given up is told of in the end', () => {
+test('a lock that is never given up is reported in the end', () => {
   const { mine, other } = setUp()
   other.exec('begin immediate')
   expect(() => onceUnlocked(() => mine.exec('begin immediate'))).toThrow('database is locked')
 })
 
-test('anything else is told of at once', () => {
+test('anything else is reported at once', () => {
   let asked = 0
   const attempt = () => {
     asked++

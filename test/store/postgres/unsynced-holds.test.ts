@@ -18,7 +18,7 @@ test('a hold is synced by a report after its own, for all who wait', async () =>
   expect(holds.synced(3)).toBeUndefined()
 })
 
-test('nothing is kept of holds that nobody waits for', () => {
+test('nothing is kept of holds that no call waits for', () => {
   const holds = new UnsyncedHolds()
   for (let number = 1; number <= 10_000; number++) {
     holds.add(number, number)

@@ -136,7 +136,7 @@ test.each([
   ],
   ['a lost adjustment', 'delete from adjustments', /^adjustments id \d+: says nothing of its reference$/m],
   [
-    'a share that nobody granted',
+    'a share without a grant',
     `insert into shares (instance, owner, limit_name, amount) select id, 'key app', 'quota', 5 from instances;
      insert into scopes values ('key app', 'quota', 'sum', 10, 0, 1, 0, 0, 0, 4, 0, 1)`,
     /^shares key app, quota: what is leased differs/m,

@@ -564,7 +564,7 @@ class ShareModel {
     call.charged = charged
     for (const sum of ['budget', 'balance'] as const)
       this.#over[sum] += Math.max(0, charged[sum] - units[sum])
-    // The end of a fenced instance's hold, by whomever, is in the ledger at once.
+    // The end of a fenced instance's hold, by any instance, is in the ledger at once.
     if (this.#isFenced(instance)) call.isFolded = true
     if (instance.process !== 'runs') return
     for (const limit of ['budget', 'balance', 'tpm'] as const)

@@ -74,7 +74,7 @@ describe('the credential', () => {
       anthropicError(400, 'invalid_request_error', 'Your credit balance is too low'),
     ],
   ])(
-    'without money behind it (%s) is told as such, and is no sign of life',
+    'without money behind it (%s) is reported as such, and is no sign of life',
     async (_title, protocol, answer) => {
       const routes = { [CHAT]: answer, 'POST /v1/messages': answer }
       expect(await probed(routes, '/v1', { protocol })).toMatchObject({ fault: 'payment' })
@@ -95,9 +95,9 @@ test.each([
 })
 
 describe('the path', () => {
-  test('that misses /v1 is told with the whole address', async () => {
-    const { upstream, ...told } = await probed({ 'GET /v1/models': models('gpt-x') }, '')
-    expect(told).toEqual({
+  test('that misses /v1 is reported with the whole address', async () => {
+    const { upstream, ...shown } = await probed({ 'GET /v1/models': models('gpt-x') }, '')
+    expect(shown).toEqual({
       fault: 'path',
       cause: `127.0.0.1:${upstream.port} does not know the path /chat/completions (404).`,
       hint: `\`base_url\` lacks \`/v1\`: set it to ${upstream.url}/v1.`,
@@ -106,7 +106,7 @@ describe('the path', () => {
     })
   })
 
-  test('that has a /v1 too many is told, too', async () => {
+  test('that has a /v1 too many is reported, too', async () => {
     const { upstream, hint } = await probed({ 'GET /api/models': models('gpt-x') }, '/api/v1')
     expect(hint).toBe(`\`base_url\` has one \`/v1\` too many: set it to ${upstream.url}/api.`)
   })
@@ -116,7 +116,7 @@ describe('the path', () => {
     expect((await probed({}, '/v1')).hint).toContain('the right model server')
   })
 
-  test('that has the path of the request at its end is told so', async () => {
+  test('that has the path of the request at its end is reported', async () => {
     expect(await probed({}, '/v1/chat/completions')).toMatchObject({
       fault: 'path',
       hint: 'Remove `/chat/completions` from the end of `base_url`: the gateway appends the path of each request.',
@@ -129,8 +129,8 @@ describe('the path', () => {
 
   test('that shows a web page is no path of an API', async () => {
     const routes = { 'POST /chat/completions': HTML, 'GET /v1/models': models('gpt-x') }
-    const { upstream, ...told } = await probed(routes, '')
-    expect(told).toMatchObject({
+    const { upstream, ...shown } = await probed(routes, '')
+    expect(shown).toMatchObject({
       fault: 'path',
       cause: expect.stringContaining('a web page'),
       hint: expect.stringContaining(`set it to ${upstream.url}/v1.`),
@@ -155,14 +155,14 @@ describe('the path', () => {
     expect(elsewhere.connectionsMade).toBe(0)
   })
 
-  test.each(['/login', '::nonsense', undefined])('that redirects to %s is told, too', async location => {
+  test.each(['/login', '::nonsense', undefined])('that redirects to %s is reported, too', async location => {
     const moved = reply({ status: 308, headers: location === undefined ? {} : { location } })
     expect(await probed({ [CHAT]: moved })).toMatchObject({ fault: 'redirect' })
   })
 })
 
 describe('the protocol', () => {
-  test('of the answer is told where it is the other one', async () => {
+  test('of the answer is reported where it is the other one', async () => {
     const answer = json(ANTHROPIC_CHAT)
     expect(await probed({ [CHAT]: answer })).toMatchObject({
       fault: 'protocol',
@@ -216,12 +216,12 @@ describe('the model', () => {
   ])(
     'that %s does not know comes with the names that it lists, the nearest first',
     async (_title, answer) => {
-      const told = await probed({ [CHAT]: answer, 'GET /v1/models': models('alpha', 'beta', 'gpt-y') })
-      expect(told).toMatchObject({
+      const shown = await probed({ [CHAT]: answer, 'GET /v1/models': models('alpha', 'beta', 'gpt-y') })
+      expect(shown).toMatchObject({
         fault: 'model',
         cause: expect.stringContaining('does not know the model `gpt-x`'),
       })
-      expect(told.hint).toBe('Correct `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
+      expect(shown.hint).toBe('Correct `served_model`. Did you mean gpt-y? It lists gpt-y, alpha, beta.')
     },
   )
 

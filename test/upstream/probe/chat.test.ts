@@ -239,7 +239,7 @@ describe('in the background', () => {
     expect(asked(upstream)).toEqual(['POST /v1/chat/completions'])
   })
 
-  test('nobody plays the detective', async () => {
+  test('no person has to search', async () => {
     const upstream = await serving({ 'POST /v1/chat/completions': openaiError(418, 'teapot') })
     expect(await probe.check(target(`${upstream.url}/v1`), true, TIMEOUT)).toMatchObject({ ok: false })
     expect(upstream.requests).toHaveLength(1)

@@ -144,7 +144,7 @@ describe('a conversation that breaks', () => {
     ['a status that there is not', bytes('HTTP/1.1 099 What\r\ncontent-length: 0\r\n\r\n')],
     ['a body that is cut', reply({ body: ['{"choices'], framing: 'chunked', ending: 'cut' })],
     ['two lengths', bytes('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}')],
-  ])('%s is told as broken, with what to look at', async (_title, answer) => {
+  ])('%s is reported as broken, with what to look at', async (_title, answer) => {
     const upstream = await scriptedUpstream(onTestFinished)
     upstream.answer(answer)
     expect(await diagnosed(chat(target(`${upstream.url}/v1`)))).toMatchObject({
@@ -219,7 +219,7 @@ describe('TLS', () => {
       hint: expect.stringContaining('`tls.cert` and `tls.key`'),
     })
     expect(upstream.clients).toEqual([])
-    const { cert, key } = certificate({ names: ['a stranger'] })
+    const { cert, key } = certificate({ names: ['another-host'] })
     const failure = {
       phase: 'waiting',
       error: Object.assign(new Error('alert'), { code: 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA' }),

@@ -23,9 +23,9 @@ describe('a survey of candidates', () => {
       fc.asyncProperty(fc.oneof(few, many), async bindings => {
         const { publication, ports, stateOf } = await scene(bindings)
         for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).inFlight = inFlight
-        const told = inspect(publication.targets.openai, ports)
+        const shown = inspect(publication.targets.openai, ports)
         // Every pair of draws, each as likely as the others: all flags of the summed weights, twice.
-        const tier = told.filter(({ share }) => share > 0)
+        const tier = shown.filter(({ share }) => share > 0)
         const sum = tier.reduce((weights, { target }) => weights + target.weight, 0)
         const begun = new Map<string, number>()
         for (let one = 0; one < sum; one++) {
@@ -38,14 +38,14 @@ describe('a survey of candidates', () => {
             route.leave()
           }
         }
-        for (const { target, share } of told)
+        for (const { target, share } of shown)
           expect(share).toBeCloseTo((begun.get(target.endpoint.name) ?? 0) / (sum * sum || 1), 12)
       }),
       { numRuns: 60 },
     )
   })
 
-  it('enters nobody, and leaves a trial to a request', async () => {
+  it('enters no request, and leaves a trial to one', async () => {
     const { publication, ports, stateOf } = await scene([{ weight: 1, priority: 0, inFlight: 0 }])
     const state = stateOf('e0')
     for (let failures = 0; failures < 3; failures++)
@@ -61,9 +61,9 @@ describe('a survey of candidates', () => {
       )
     state.startHalfOpen(0)
     for (let again = 0; again < 3; again++) {
-      const [told] = inspect(publication.targets.openai, ports)
-      expect(told).toMatchObject({ share: 1, health: { state: 'unhealthy', inFlight: 0 } })
-      expect(told?.obstacle).toBeUndefined()
+      const [shown] = inspect(publication.targets.openai, ports)
+      expect(shown).toMatchObject({ share: 1, health: { state: 'unhealthy', inFlight: 0 } })
+      expect(shown?.obstacle).toBeUndefined()
     }
   })
 })

@@ -178,7 +178,7 @@ describe('an endpoint that answers, however wrongly', () => {
     expect(obstacle()).toBe('unhealthy')
   })
 
-  it('is passed over with the third failure, whoever was answered lately, once two clients fail', async () => {
+  it('is passed over with the third failure, whichever client was answered lately, once two clients fail', async () => {
     const { state, obstacle } = await scene()
     state().succeeded('tenant c')
     for (const source of [A, A, B]) state().failed(answered500, source)
@@ -359,7 +359,7 @@ describe('an endpoint with skip_probe', () => {
     expect(obstacle()).toBe(undefined)
   })
 
-  it('is tried by another request where the first one told nothing', async () => {
+  it('is tried by another request where the first one showed nothing', async () => {
     const { state, clock, obstacle } = await skipping()
     state().failed(rejected, 'key k')
     clock.advance(5_000)

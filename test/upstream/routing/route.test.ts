@@ -70,7 +70,7 @@ describe('the first endpoint', () => {
     expect(nameOf(route())).toBe('e3')
   })
 
-  it('is shared by weight while nobody has anything to do', async () => {
+  it('is shared by weight while every endpoint is idle', async () => {
     const at = async (fraction: number) => {
       const { route } = await scene(
         [{ weight: 1 }, { weight: 3 }, { weight: 0 }, { weight: 9, priority: 1 }],
@@ -308,7 +308,7 @@ describe('an endpoint that asks to be left alone', () => {
     expect(nameOf(route())).toBe('e0')
   })
 
-  it('is told of with its own words and what is left to wait, where all of them do', async () => {
+  it('is reported with its own words and what is left to wait, where all of them do', async () => {
     const { route, clock } = await scene([{}, {}])
     const way = route()
     way.tryNext(limited(30_000))

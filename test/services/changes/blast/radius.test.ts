@@ -48,7 +48,7 @@ const radius = (before: Resource[], after: Resource[], use = NEVER_USED) =>
 
 const served = [endpoint('east'), publication('gpt'), binding('gpt', 'east')]
 
-test('what goes away is told with its traffic of the last day and its last use', async () => {
+test('what goes away is shown with its traffic of the last day and its last use', async () => {
   const before = [...served, endpoint('west'), tenant('acme'), key('app', { kind: 'tenant', tenant: 'acme' })]
   const { endings } = await radius(before, [], used({ agoMs: HOUR_MS, count: 2 }, { agoMs: 30 * HOUR_MS }))
   const day = { requests: 2, tokens: 800, amountNano: 800n }
@@ -62,7 +62,7 @@ test('what goes away is told with its traffic of the last day and its last use',
   ])
 })
 
-test('a last use of days ago is told, one of more than 30 days ago is not', async () => {
+test('a last use of days ago is shown, one of more than 30 days ago is not', async () => {
   const lastUse = async (days: number) =>
     (await radius(served, [], used({ agoMs: days * 24 * HOUR_MS }))).endings[0]?.lastUsedAtMs
   expect(await lastUse(20)).toBe(NOON_MS - 20 * 24 * HOUR_MS)
@@ -95,7 +95,7 @@ test('what is switched off goes away as well, and what was off before does not',
   ])
 })
 
-test('a binding that goes alone is told with the traffic of its publication on its endpoint', async () => {
+test('a binding that goes alone is shown with the traffic of its publication on its endpoint', async () => {
   const before = [...served, endpoint('west'), binding('gpt', 'west')]
   const { endings } = await radius(before, [...served, endpoint('west')], used({ agoMs: HOUR_MS }))
   expect(endings).toMatchObject([{ kind: 'binding', name: 'gpt west', day: { requests: 0 } }])
@@ -113,7 +113,7 @@ test('a publication that loses its last usable endpoint is named, one that never
   expect((await radius(before, after)).unserved).toEqual(['gpt'])
 })
 
-test('paths that a publication loses are told, if it keeps an endpoint', async () => {
+test('paths that a publication loses are shown, if it keeps an endpoint', async () => {
   const responses = { paths: ['/v1/chat/completions', '/v1/responses'] }
   const withPaths = (more: object) => [endpoint('east', more), ...served.slice(1)]
   const lost = async (before: Resource[], after: Resource[]) => (await radius(before, after)).paths
@@ -131,7 +131,7 @@ test('paths that a publication loses are told, if it keeps an endpoint', async (
   expect(await lost(served, off)).toEqual([])
 })
 
-test('a price of each unit that moves is told', async () => {
+test('a price of each unit that moves is shown', async () => {
   const before = [publication('voice', { price: { per_second: '0.0001', per_character: '0.01' } })]
   const after = [publication('voice', { price: { per_second: '0.0002', per_image: '0.04' } })]
   const { prices } = await radius(before, after)
@@ -142,7 +142,7 @@ test('a price of each unit that moves is told', async () => {
   ])
 })
 
-test('a price that moves is told by its parts, in percent; what follows another part is not told again', async () => {
+test('a price that moves is shown by its parts, in percent; what follows another part is not repeated', async () => {
   const before = [publication('gpt', { price: { input: '2', output: '10', per_request: '0.01' } })]
   const after = [publication('gpt', { price: { input: '2.5', output: '10', cached_input: '0' } })]
   const { prices } = await radius(before, after)
@@ -161,7 +161,7 @@ test('of prices with dates the one in force counts', async () => {
   expect((await radius(dated('2027-01-01'), dated('2025-01-01'))).prices).toMatchObject([{ percent: 100 }])
 })
 
-test('a rate below the busiest quarter of an hour of the last day is told, one that has room is not', async () => {
+test('a rate below the busiest quarter of an hour of the last day is shown, one that has room is not', async () => {
   const use = used({ agoMs: HOUR_MS, count: 30 })
   const rpm = (limit: number | undefined) => [
     key('app', { limits: limit === undefined ? {} : { rpm: limit } }),
@@ -179,7 +179,7 @@ test('a rate below the busiest quarter of an hour of the last day is told, one t
   expect((await radius([tenants[0]], [tenants[1]], use)).limits).toMatchObject([{ limit: 'tpm', used: 800n }])
 })
 
-test('a limit in shadow mode rejects nothing, and enforcing one that recent use exceeds is told', async () => {
+test('a limit in shadow mode rejects nothing, and enforcing one that recent use exceeds is shown', async () => {
   const use = used({ agoMs: HOUR_MS, count: 30 })
   const of = (mode: string) => [
     key('app', {
@@ -202,7 +202,7 @@ test('a limit in shadow mode rejects nothing, and enforcing one that recent use 
   for (const limit of enforced.limits) expect(limit).not.toHaveProperty('before')
 })
 
-test('a quota or a budget that is spent already is told', async () => {
+test('a quota or a budget that is spent already is shown', async () => {
   const use = used({ agoMs: HOUR_MS, count: 3 }, { agoMs: 48 * HOUR_MS })
   const quota = (tokens: number) => [key('app', { quota: tokens })]
   expect((await radius(quota(5000), quota(1600), use)).limits).toMatchObject([
@@ -261,7 +261,7 @@ function onNodes(
 const qwen = (nodes: object) => endpoint('qwen', { base_url: undefined, nodes: { engine: 'vllm', ...nodes } })
 const pool = (...names: string[]) => names.map(name => node(name, { labels: { pool: 'a' } }))
 
-test('an endpoint on nodes is told with those that it loses and their calls of the last day', async () => {
+test('an endpoint on nodes is shown with those that it loses and their calls of the last day', async () => {
   const before = [qwen({ labels: { pool: 'a' } }), ...pool('gpu-1', 'gpu-7', 'gpu-8')]
   const after = [
     qwen({ labels: { pool: 'a' } }),
@@ -294,7 +294,7 @@ test('an endpoint on nodes is told with those that it loses and their calls of t
   )
 })
 
-test('a new endpoint on nodes is told with those that are connected, and one whose nodes stay is not told', async () => {
+test('a new endpoint on nodes is shown with those that are connected, and one whose nodes stay is not', async () => {
   const nodes = pool('gpu-1', 'gpu-2', 'gpu-3')
   const use = onNodes({ 'gpu-1': true, 'gpu-2': true, 'gpu-3': false })
   const named = qwen({ names: ['gpu-2', 'gpu-3'] })

@@ -14,7 +14,7 @@ const SETTLE_MS = 1_500
  * @param {import('../scenarios.mjs').Scenario} scenario
  * @returns {Promise<import('../report.mjs').Row[]>}
  */
-export async function measureCrowd({ stage, fresh, durationMs }, { path, body, connections }) {
+export async function measureOpenStreams({ stage, fresh, durationMs }, { path, body, connections }) {
   const chat = SCENARIOS.find(({ name }) => name === 'chat-8')
   if (!chat) throw new Error('no chat to have beside them')
   const converse = asking(stage.client, chat)

@@ -10,7 +10,7 @@ const TIME = /@t=(\d+);/g
 const TAIL = 24
 
 /** Streams that stay open, and how late their chunks are. */
-export class Crowd {
+export class OpenStreams {
   /** @type {Set<import('node:net').Socket>} */
   #sockets = new Set()
   /** @type {number[]} */

@@ -100,7 +100,7 @@ test.for(PROBLEMS)(
       expect(answer.status).toBe(503)
       expect(await answer.json()).toMatchObject({ error: { type } })
     }
-    // Nobody waits to be rejected.
+    // No call waits to be rejected.
     expect(performance.now() - asked).toBeLessThan(1_000)
     const health = await fetch(`${gateway.gatewayUrl}/health`)
     expect(health.status).toBe(200)

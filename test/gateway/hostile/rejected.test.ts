@@ -22,17 +22,17 @@ async function rejects(hostile: HostileCase): Promise<void> {
       await client.closed
       continue
     }
-    // What is left of the request is nobody's next request.
+    // What is left of the request is not read as a next one.
     await client.write(saying('/v1/models', key, { method: 'GET', body: '' }))
     expect((await client.answer()).json()).toMatchObject({ object: 'list' })
   }
 }
 
-describe('a message that two servers could cut in two ways reaches nobody, and its connection ends', () => {
+describe('a message that two servers could cut in two ways reaches no upstream, and its connection ends', () => {
   it.each(FRAMING)('$title', rejects)
 })
 
-describe('a head that is no HTTP for this gateway reaches nobody, and its connection ends', () => {
+describe('a head that is no HTTP for this gateway reaches no upstream, and its connection ends', () => {
   it.each(HEADS)('$title', rejects)
 })
 

@@ -25,10 +25,10 @@ test.each([
   ],
 ])(
   'an %s upstream that tells of its error inside the stream is billed for what came, as partial',
-  async (_name, path, content, told) => {
-    upstream.answerNext(sse([content, told]))
+  async (_name, path, content, shown) => {
+    upstream.answerNext(sse([content, shown]))
     const answer = await post(gateway, path, { model: 'ext-both', stream: true })
-    expect(await answer.text()).toBe(content + told)
+    expect(await answer.text()).toBe(content + shown)
     const end = await gateway.ledger.nextEnd()
     expect(end).toMatchObject({
       kind: 'settle',

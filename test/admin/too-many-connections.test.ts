@@ -32,7 +32,7 @@ async function setUp() {
 describe('1,000 half-sent log-ins', () => {
   const ADDRESSES = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6']
 
-  test('shut nobody out, and take no upload of whoever is logged in', async () => {
+  test('block no user, and end no upload of a session', async () => {
     const { scene, as } = await setUp()
     const uploading = await rawClient(onTestFinished, scene.url)
     const body = JSON.stringify({ name: 'late' })
