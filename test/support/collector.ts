@@ -53,6 +53,8 @@ export interface Collector {
   }[]
   /** What it answers from now on. `silent`: nothing. */
   answer(status: number | 'silent'): void
+  /** Resolves once something was exported. */
+  exported(): Promise<void>
   /** The spans of the call whose span is this one, once they have arrived: it comes last. */
   call(requestId: unknown): Promise<readonly ReceivedSpan[]>
 }
@@ -95,6 +97,9 @@ export async function collector(whenOver: WhenOver): Promise<Collector> {
     exports,
     answer: next => {
       status = next
+    },
+    async exported() {
+      while (exports.length === 0) await arrived
     },
     async call(requestId) {
       for (;;) {
