@@ -25,7 +25,10 @@ function start(root: HTMLElement): void {
       },
     },
   })
-  const api = createApi(() => void client.resetQueries({ queryKey: ['session'] }))
+  const api = createApi({
+    onEnd: () => client.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== 'session' }),
+    onRejected: () => void client.resetQueries({ queryKey: ['session'] }),
+  })
   const console = { api, queries: queriesOf(api) }
   createRoot(root).render(
     <StrictMode>

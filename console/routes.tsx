@@ -7,9 +7,10 @@ import {
   parseSearchWith,
   stringifySearchWith,
 } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
 import { LoggedOut } from './api/client.ts'
 import { SessionProvider, useConsole } from './api/context.ts'
-import { LogIn } from './pages/log-in.tsx'
+import { LogIn, takeLink } from './pages/log-in.tsx'
 import { Empty, Failure, PageHead } from './ui/page.tsx'
 import { Shell } from './ui/shell.tsx'
 
@@ -17,14 +18,28 @@ import { Shell } from './ui/shell.tsx'
 function Gate() {
   const { queries } = useConsole()
   const session = useQuery({ ...queries.session(), staleTime: Number.POSITIVE_INFINITY })
+  const [link, setLink] = useState(takeLink)
+  // A link may also be opened in a tab that has a page already.
+  useEffect(() => {
+    const take = () => {
+      const taken = takeLink()
+      if (taken !== '') setLink(taken)
+    }
+    addEventListener('hashchange', take)
+    return () => removeEventListener('hashchange', take)
+  }, [])
+  const logIn = (note: string) => <LogIn note={note} link={link} onLinkUsed={() => setLink('')} />
+  // An error comes beside the data of before.
+  if (session.error instanceof LoggedOut) return logIn(session.error.message)
+  if (session.data && link !== '')
+    return logIn(`This browser is logged in as ${session.data.user.name}. The link ends that.`)
   if (session.data)
     return (
       <SessionProvider value={session.data}>
-        <Shell />
+        <Shell key={session.data.csrf_token} />
       </SessionProvider>
     )
   if (!session.error) return null
-  if (session.error instanceof LoggedOut) return <LogIn note={session.error.message} />
   return (
     <main className="alone">
       <Failure error={session.error} />

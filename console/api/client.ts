@@ -44,8 +44,14 @@ export class LoggedOut extends Error {
 /** In `sessionStorage` of a tab: the session has expired or was ended by others. */
 const ENDED = 'gw-session-ended'
 
-/** @param onSessionEnd called if the answer to any request but that for the session says that the session has ended. */
-export function createApi(onSessionEnd: () => void): Api {
+export interface SessionEvents {
+  /** The session has ended, or is another one: nothing that was read in it may be shown any more. */
+  readonly onEnd: () => void
+  /** The answer to any request but that for the session says that the session has ended. */
+  readonly onRejected: () => void
+}
+
+export function createApi({ onEnd, onRejected }: SessionEvents): Api {
   let csrfToken: string | undefined
   const client = createClient<paths>({ baseUrl: location.origin, fetch: reach })
   client.use({
@@ -62,8 +68,9 @@ export function createApi(onSessionEnd: () => void): Api {
       if (problem.code === 'not_logged_in') {
         if (localStorage.getItem(MARK) !== null) sessionStorage.setItem(ENDED, 'true')
         localStorage.removeItem(MARK)
+        onEnd()
         if (schemaPath === '/api/v1/session') throw loggedOut()
-        onSessionEnd()
+        onRejected()
       }
       throw new ApiFailure(problem)
     },
@@ -71,11 +78,14 @@ export function createApi(onSessionEnd: () => void): Api {
   return {
     ...client,
     begin(token) {
+      // Another tab may have logged out, and in as another user.
+      if (csrfToken !== undefined && csrfToken !== token) onEnd()
       csrfToken = token
       localStorage.setItem(MARK, 'true')
       sessionStorage.removeItem(ENDED)
     },
     end() {
+      onEnd()
       localStorage.removeItem(MARK)
       sessionStorage.removeItem(ENDED)
     },

@@ -4,6 +4,9 @@ import { deletionOf } from './changes.ts'
 import type { Shapes } from './client.ts'
 import { useConsole } from './context.ts'
 
+/** How long after an answer that is no stream the next attempt comes, at first and at most. */
+const RETRY_MS = { first: 2_000, most: 30_000 }
+
 /** How the live view is connected. */
 export type Connection = 'connecting' | 'live' | 'lost'
 
@@ -21,36 +24,50 @@ export function useEvents(isEnabled: boolean): Connection {
   const [connection, setConnection] = useState<Connection>('connecting')
   useEffect(() => {
     if (!isEnabled) return undefined
-    const source = new EventSource('/api/v1/events')
+    let source: EventSource | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let pauseMs = RETRY_MS.first
     const read = (message: MessageEvent<string>) => JSON.parse(message.data) as Shapes['event']
     const refresh = () =>
       client.invalidateQueries({
         predicate: ({ queryKey: [kind, name] }) =>
           kind !== 'live-stats' && client.isMutating({ mutationKey: deletionOf(name) }) === 0,
       })
-    source.addEventListener('status', () => {
-      setConnection('live')
-      // Events may have been missed while the connection was lost.
-      void refresh()
-    })
-    source.addEventListener('changed', () => void refresh())
-    source.addEventListener('calls', () => {
-      void client.invalidateQueries({
-        // A list with more than one page is not refreshed: its rows would move while they are read.
-        predicate: ({ queryKey: [kind], state }) => kind === 'calls' && pagesIn(state.data) <= 1,
-        refetchType: document.hidden ? 'none' : 'active',
+    const connect = () => {
+      const opened = new EventSource('/api/v1/events')
+      source = opened
+      opened.addEventListener('status', () => {
+        setConnection('live')
+        pauseMs = RETRY_MS.first
+        // Events may have been missed while the connection was lost.
+        void refresh()
       })
-    })
-    source.addEventListener('live_stats', message => {
-      const event = read(message)
-      if (event.event === 'live_stats') client.setQueryData(queries.liveStats().queryKey, event.live_stats)
-    })
-    source.addEventListener('error', () => {
-      setConnection('lost')
-      // A browser gives up if the answer was an error, such as that of an ended session.
-      if (source.readyState === EventSource.CLOSED) void client.invalidateQueries({ queryKey: ['session'] })
-    })
-    return () => source.close()
+      opened.addEventListener('changed', () => void refresh())
+      opened.addEventListener('calls', () => {
+        void client.invalidateQueries({
+          // A list with more than one page is not refreshed: its rows would move while they are read.
+          predicate: ({ queryKey: [kind], state }) => kind === 'calls' && pagesIn(state.data) <= 1,
+          refetchType: document.hidden ? 'none' : 'active',
+        })
+      })
+      opened.addEventListener('live_stats', message => {
+        const event = read(message)
+        if (event.event === 'live_stats') client.setQueryData(queries.liveStats().queryKey, event.live_stats)
+      })
+      opened.addEventListener('error', () => {
+        setConnection('lost')
+        if (opened.readyState !== EventSource.CLOSED) return
+        // A browser gives up if the answer was an error: of an ended session, too many streams, a proxy in front.
+        void client.invalidateQueries({ queryKey: ['session'] })
+        timer = setTimeout(connect, pauseMs)
+        pauseMs = Math.min(2 * pauseMs, RETRY_MS.most)
+      })
+    }
+    connect()
+    return () => {
+      clearTimeout(timer)
+      source?.close()
+    }
   }, [isEnabled, client, queries])
   return connection
 }

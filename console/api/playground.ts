@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import type { Api, Shapes } from './client.ts'
 
 export type PlaygroundCall = Shapes['playground_call']
@@ -7,6 +7,8 @@ type Event = Shapes['playground_event']
 /** The state of a call through the gateway, updated with each part of the answer. */
 export interface Run {
   readonly state: 'running' | 'done' | 'failed'
+  /** The model that was asked. */
+  readonly model: string
   readonly status?: number
   readonly requestId?: string | null
   /** What a model has written so far. */
@@ -20,37 +22,44 @@ export interface Run {
   readonly error?: Error
 }
 
-const STARTED: Run = { state: 'running', text: '', raw: '' }
-
-/** Sends calls, one at a time: a new one ends the one before. */
+/** Sends calls, one at a time: a new one ends the one before, and so does leaving the page. */
 export function useRun(api: Api): {
   readonly run: Run | undefined
   readonly send: (call: PlaygroundCall) => Promise<Run>
   readonly stop: () => void
+  /** Ends the call, and shows none. */
+  readonly clear: () => void
 } {
   const [run, setRun] = useState<Run>()
   const current = useRef<AbortController>(undefined)
   const stop = () => current.current?.abort()
+  const clear = () => {
+    stop()
+    current.current = undefined
+    setRun(undefined)
+  }
+  useEffect(() => () => current.current?.abort(), [])
   const send = async (call: PlaygroundCall) => {
     stop()
     const controller = new AbortController()
     current.current = controller
-    let latest = STARTED
+    let latest: Run = { state: 'running', model: String(call.body['model']), text: '', raw: '' }
     const show = (next: Run) => {
       latest = next
       if (current.current === controller) setRun(next)
     }
-    show(STARTED)
+    show(latest)
     try {
       const text = new AnswerText()
       for await (const event of eventsOf(api, call, controller.signal)) show(after(latest, event, text))
+      if (latest.state === 'running') throw new Error('The answer ended before its end was reported.')
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error))
       show({ ...latest, state: 'failed', ...(!controller.signal.aborted && { error: failure }) })
     }
     return latest
   }
-  return { run, send, stop }
+  return { run, send, stop, clear }
 }
 
 function after(run: Run, event: Event, text: AnswerText): Run {

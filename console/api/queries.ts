@@ -6,6 +6,8 @@ type QueryOf<Id extends keyof operations> = NonNullable<operations[Id]['paramete
 
 /** How many rows a list loads at a time. */
 const PAGE = 100
+/** The most that the control plane gives at a time: for lists that are read whole. */
+const LARGEST_PAGE = 500
 
 /** A list in pages: `data` has those that were loaded. */
 function pages<Row>(
@@ -19,6 +21,28 @@ function pages<Row>(
     getNextPageParam: page => page.next_cursor ?? undefined,
     select: ({ pages: loaded }) => loaded.flatMap(page => page.data),
   })
+}
+
+/** All rows of a list. */
+async function allRows<Row>(
+  load: (page: {
+    limit: number
+    cursor?: string
+  }) => Promise<{ data: readonly Row[]; next_cursor: string | null }>,
+): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  let cursor: string | null = null
+  do {
+    const page = await load({ limit: LARGEST_PAGE, ...(cursor !== null && { cursor }) })
+    rows.push(...page.data)
+    cursor = page.next_cursor
+  } while (cursor !== null)
+  return rows
+}
+
+/** The names of the rows, for fields that choose one. */
+async function allNames(load: Parameters<typeof allRows<{ name: string }>>[0]): Promise<readonly string[]> {
+  return (await allRows(load)).map(({ name }) => name)
 }
 
 /** Which nodes are connected makes no revision and no event: their pages ask again. */
@@ -68,8 +92,38 @@ export function queriesOf(api: Api) {
       ),
     bindings: (query: Omit<QueryOf<'list_bindings'>, 'limit' | 'cursor'>) =>
       pages(['bindings', query], cursor =>
-        dataOf(api.GET('/api/v1/bindings', { params: { query: { limit: 500, ...query, ...cursor } } })),
+        dataOf(
+          api.GET('/api/v1/bindings', { params: { query: { limit: LARGEST_PAGE, ...query, ...cursor } } }),
+        ),
       ),
+    /** How many endpoints each model is bound to. */
+    bindingCounts: () =>
+      queryOptions({
+        queryKey: ['bindings', 'counts'],
+        queryFn: async () => {
+          const counts = new Map<string, number>()
+          for (const { publication } of await allRows(query =>
+            dataOf(api.GET('/api/v1/bindings', { params: { query } })),
+          ))
+            counts.set(publication, (counts.get(publication) ?? 0) + 1)
+          return counts
+        },
+      }),
+    endpointNames: () =>
+      queryOptions({
+        queryKey: ['names', 'endpoints'],
+        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/endpoints', { params: { query } }))),
+      }),
+    tenantNames: () =>
+      queryOptions({
+        queryKey: ['names', 'tenants'],
+        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/tenants', { params: { query } }))),
+      }),
+    modelNames: () =>
+      queryOptions({
+        queryKey: ['names', 'models'],
+        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/models', { params: { query } }))),
+      }),
     tenants: (query: Omit<QueryOf<'list_tenants'>, 'limit' | 'cursor'> = {}) =>
       pages(['tenants', query], cursor =>
         dataOf(api.GET('/api/v1/tenants', { params: { query: { limit: PAGE, ...query, ...cursor } } })),

@@ -2317,6 +2317,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             csrf_token?: string;
+            currency?: string;
             /** Format: date-time */
             expires_at: string;
             gateway_url?: string;
@@ -2752,6 +2753,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             csrf_token?: string;
+            currency?: string;
             /** Format: date-time */
             expires_at: string;
             gateway_url?: string;

@@ -8,6 +8,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
 import { clockTime, count, milliseconds, money, NONE } from '../ui/format.ts'
+import { useNow } from '../ui/now.ts'
 import { Facts, PageHead, Prose } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
@@ -45,8 +46,8 @@ export function Calls() {
     request: '',
     time: '24h',
   })
-  // The beginning of the hour: consoles that ask the same question share the answer.
-  const [openedMs] = useState(() => Math.floor(Date.now() / HOUR_MS) * HOUR_MS)
+  // The start of the hour: consoles that ask the same question share the answer.
+  const hourMs = useNow(HOUR_MS)
   const spanMs = SPAN_MS[filters.time]
   const isOfRejected = filters.show === 'rejected'
   const common = {
@@ -54,8 +55,7 @@ export function Calls() {
     ...(filters.key !== '' && { key: filters.key }),
     ...(filters.model !== '' && { model: filters.model }),
     ...(filters.request !== '' && { request_id: filters.request }),
-    ...(filters.request === '' &&
-      spanMs !== undefined && { since: new Date(openedMs - spanMs).toISOString() }),
+    ...(filters.request === '' && spanMs !== undefined && { since: new Date(hourMs - spanMs).toISOString() }),
     ...(filters.status !== '' && { min_status: Number(filters.status) }),
   }
   return (

@@ -93,8 +93,17 @@ function RevisionDialog({ revision, onClose }: { readonly revision: number; read
   })
   return (
     <Dialog title={`Revision ${revision}`} isOpen isWide onClose={onClose}>
+      <TextField
+        label="Changes since revision"
+        type="number"
+        min={0}
+        value={since}
+        onChange={setSince}
+        placeholder={String(shown.data?.base ?? '')}
+        hint="Any other revision. Empty: the one before."
+      />
       <Loaded query={shown}>
-        {({ created_at: at, author, origin, set, git_commit: commit, base, changes }) => (
+        {({ created_at: at, author, origin, set, git_commit: commit, changes }) => (
           <div className="stack">
             <Facts
               facts={[
@@ -103,15 +112,6 @@ function RevisionDialog({ revision, onClose }: { readonly revision: number; read
                 ['From', fromText(origin, set)],
                 ['Commit', commit && <code>{commit}</code>],
               ]}
-            />
-            <TextField
-              label="Changes since revision"
-              type="number"
-              min={0}
-              value={since}
-              onChange={setSince}
-              placeholder={String(base)}
-              hint="Any other revision. Empty: the one before."
             />
             <div className="plan">
               {changes.length === 0 && <p>No resource changed.</p>}

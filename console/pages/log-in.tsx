@@ -4,8 +4,18 @@ import { useConsole } from '../api/context.ts'
 import { TextField } from '../ui/fields.tsx'
 import { Failure } from '../ui/page.tsx'
 
-/** @param note why the log-in is shown, if not for the first time. */
-export function LogIn({ note }: { readonly note: string }) {
+/** The log-in with a password, or with a one-time link. */
+export function LogIn({
+  note = '',
+  link = '',
+  onLinkUsed,
+}: {
+  /** Why it is shown, if not for the first time. */
+  readonly note?: string
+  /** The token of a link, if the page was opened with one. */
+  readonly link?: string
+  readonly onLinkUsed: () => void
+}) {
   const { api, queries } = useConsole()
   const client = useQueryClient()
   const [username, setUsername] = useState('')
@@ -13,7 +23,6 @@ export function LogIn({ note }: { readonly note: string }) {
   useEffect(() => {
     document.title = 'Log in · gw'
   }, [])
-  const [link] = useState(takeLink)
   const entering = useMutation({
     mutationFn: async (by: 'password' | 'link') => {
       const { data } =
@@ -25,6 +34,7 @@ export function LogIn({ note }: { readonly note: string }) {
     onSuccess: async session => {
       api.begin(session?.csrf_token)
       await client.invalidateQueries({ queryKey: queries.session().queryKey })
+      onLinkUsed()
     },
     onSettled: () => setPassword(''),
   })
@@ -37,6 +47,7 @@ export function LogIn({ note }: { readonly note: string }) {
             <span className="brand">gw</span> console
           </h1>
           <p>This link logs you in, once.</p>
+          {note !== '' && <p className="note">{note}</p>}
           <button
             type="button"
             className="button primary"
@@ -44,6 +55,9 @@ export function LogIn({ note }: { readonly note: string }) {
             onClick={() => entering.mutate('link')}
           >
             {entering.isPending ? 'Logging in…' : 'Log in'}
+          </button>
+          <button type="button" className="button quiet" onClick={onLinkUsed}>
+            Without the link
           </button>
         </div>
       </main>
@@ -87,7 +101,7 @@ export function LogIn({ note }: { readonly note: string }) {
 }
 
 /** The token of a one-time link. It is taken out of the address at once, so that no history keeps it. */
-function takeLink(): string {
+export function takeLink(): string {
   const [, link = ''] = /^#link=([\w-]+)$/.exec(location.hash) ?? []
   if (link !== '') history.replaceState(history.state, '', location.pathname + location.search)
   return link

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
-import { useConsole } from '../api/context.ts'
+import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { tokens } from '../ui/format.ts'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
@@ -17,6 +17,7 @@ export function Models() {
   const { queries } = useConsole()
   const models = useInfiniteQuery(queries.models())
   const gateway = useGatewayUrl()
+  const { currency = '' } = useSession()
   const now = useNow()
   const [shown, setShown] = useState<Shapes['callable_model']>()
   return (
@@ -31,7 +32,7 @@ export function Models() {
           { head: 'Model', cell: ({ name }) => <strong>{name}</strong> },
           { head: 'By', cell: ({ owned_by: owner }) => owner ?? '', hidden: 'phone' },
           {
-            head: 'Input / output',
+            head: `Input / output, ${currency}`,
             cell: ({ price }) => priceText(currentPrice(price, now)),
             isNumber: true,
           },
@@ -60,7 +61,7 @@ export function Models() {
               ],
               ['Context window', tokens(shown.max_input_tokens)],
               ['Output', shown.max_output_tokens && `up to ${tokens(shown.max_output_tokens)}`],
-              ...priceParts(currentPrice(shown.price, now) ?? {}),
+              ...priceParts(currentPrice(shown.price, now) ?? {}, currency),
             ]}
           />
           <h3>How to call it</h3>

@@ -1,6 +1,5 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Meter, State } from '../ui/badges.tsx'
@@ -322,7 +321,7 @@ function TenantOverview() {
   const { queries } = useConsole()
   const { user } = useSession()
   const { tenant = '' } = user
-  const [since] = useState(() => monthStart(Date.now()))
+  const since = monthStart(useNow())
   const usage = useQuery(queries.usage({ by: 'day', since }))
   const wallet = useQuery(queries.wallet(tenant))
   const keys = useInfiniteQuery(queries.keys())

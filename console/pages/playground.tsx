@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
@@ -34,11 +34,10 @@ export function Playground() {
   const [prompt, setPrompt] = useState('Say hello in one sentence.')
   const [maxTokens, setMaxTokens] = useState('256')
   const [isStream, setStream] = useState(true)
-  const models = useInfiniteQuery(queries.models())
+  const { data: names = [] } = useQuery(queries.modelNames())
   const left = useRun(api)
   const right = useRun(api)
   const gateway = useGatewayUrl()
-  const names = models.data?.map(({ name }) => name) ?? []
   const body = (of: string) =>
     bodyOf(path as Path, { model: of, prompt, maxTokens: Number(maxTokens), isStream })
   const why = useMutation({
@@ -48,7 +47,8 @@ export function Playground() {
   const send = () => {
     why.reset()
     void left.send({ secret, path: path as Path, body: body(model) })
-    if (other !== '') void right.send({ secret, path: path as Path, body: body(other) })
+    if (other === '') right.clear()
+    else void right.send({ secret, path: path as Path, body: body(other) })
   }
   const hasStream = path !== '/v1/embeddings'
   return (
@@ -171,15 +171,12 @@ export function Playground() {
           {why.error && <Failure error={why.error} />}
           {why.data?.decision && <Verdict decision={why.data.decision} />}
           {left.run || right.run ? (
-            [
-              { name: model, run: left.run },
-              { name: other, run: right.run },
-            ].map(
-              ({ name, run }, index) =>
+            [left.run, right.run].map(
+              (run, index) =>
                 run && (
                   // Both may be of one model.
                   // oxlint-disable-next-line react/no-array-index-key
-                  <Section key={index} title={name || 'Answer'}>
+                  <Section key={index} title={run.model || 'Answer'}>
                     <RunView run={run} />
                   </Section>
                 ),

@@ -87,19 +87,20 @@ function PublicationPage({ publication }: { readonly publication: Shown }) {
 
 function Prices({ publication: { price } }: { readonly publication: Shown }) {
   const now = useNow()
+  const { currency = '' } = useSession()
   const present = currentPrice(price, now)
   const coming = pricesOf(price).filter(({ from }) => from !== undefined && Date.parse(from) > now)
   return (
     <Section title="Price">
       {present ? (
-        <Facts facts={priceParts(present)} />
+        <Facts facts={priceParts(present, currency)} />
       ) : (
         <Empty>No price: its calls are free, and counted as unpriced.</Empty>
       )}
       {coming.map(next => (
         <div key={next.from}>
           <h3>From {next.from}</h3>
-          <Facts facts={priceParts(next)} />
+          <Facts facts={priceParts(next, currency)} />
         </div>
       ))}
     </Section>
@@ -192,7 +193,7 @@ function BindingForm({
   readonly onClose: () => void
 }) {
   const { queries } = useConsole()
-  const endpoints = useInfiniteQuery(queries.endpoints())
+  const { data: names = [] } = useQuery(queries.endpointNames())
   const [endpoint, setEndpoint] = useState(binding?.endpoint ?? '')
   const [weight, setWeight] = useState(String(binding?.weight ?? 1))
   const [priority, setPriority] = useState(String(binding?.priority ?? 0))
@@ -213,7 +214,6 @@ function BindingForm({
         : { ...target, action: 'create', fields },
     )
   }
-  const names = endpoints.data?.map(({ name }) => name) ?? []
   return (
     <Dialog title={binding ? `${publication} → ${endpoint}` : 'Bind an endpoint'} isOpen onClose={onClose}>
       <form
@@ -227,7 +227,10 @@ function BindingForm({
             label="Endpoint"
             value={endpoint}
             disabled={binding !== undefined}
-            options={['', ...names].map(name => ({ value: name, label: name || 'Choose …' }))}
+            options={[...new Set(['', endpoint, ...names])].map(name => ({
+              value: name,
+              label: name || 'Choose …',
+            }))}
             onChange={setEndpoint}
           />
           <TextField

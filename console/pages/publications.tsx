@@ -13,7 +13,7 @@ import { publicationFields } from './publication-fields.ts'
 
 export function Publications() {
   const { queries } = useConsole()
-  const { can } = useSession()
+  const { can, currency = '' } = useSession()
   const navigate = useNavigate()
   const now = useNow()
   const [filters, filter] = useFilters({ q: '', owner: '', new: '' })
@@ -23,11 +23,10 @@ export function Publications() {
       ...(filters.owner !== '' && { owner: filters.owner as 'rest' }),
     }),
   )
-  const bindings = useInfiniteQuery(queries.bindings({}))
-  const endpoints = useInfiniteQuery({ ...queries.endpoints(), enabled: filters.new === 'yes' })
+  const { data: counts } = useQuery(queries.bindingCounts())
+  const { data: endpoints = [] } = useQuery({ ...queries.endpointNames(), enabled: filters.new === 'yes' })
   const { data: live } = useQuery(queries.liveStats())
   const rates = new Map(live?.models.map(({ name, requests_per_second: rate }) => [name, rate]))
-  const bound = (name: string) => bindings.data?.filter(({ publication }) => publication === name).length
   return (
     <>
       <PageHead
@@ -66,12 +65,12 @@ export function Publications() {
           },
           { head: 'Status', cell: ({ status }) => <State state={status} /> },
           {
-            head: 'Input / output',
+            head: `Input / output, ${currency}`,
             cell: ({ price }) => priceText(currentPrice(price, now)),
             isNumber: true,
             hidden: 'phone',
           },
-          { head: 'Endpoints', cell: ({ name }) => bound(name), isNumber: true },
+          { head: 'Endpoints', cell: ({ name }) => counts && (counts.get(name) ?? 0), isNumber: true },
           { head: 'Req/s', cell: ({ name }) => count(rates.get(name) ?? 0), isNumber: true, hidden: 'phone' },
           {
             head: 'Owner',
@@ -86,7 +85,7 @@ export function Publications() {
           title="New model"
           fields={publicationFields(false)}
           preset={{ status: 'listed' }}
-          endpoints={endpoints.data?.map(({ name }) => name) ?? []}
+          endpoints={endpoints}
           onClose={() => filter({ new: '' })}
           onDone={name => void navigate({ to: '/publications/$name', params: { name } })}
         />

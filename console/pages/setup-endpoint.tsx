@@ -58,11 +58,17 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
       )
       return probes[0]
     },
-    onSuccess: found => {
-      if (found?.state === 'ok') setModel(found.model)
-    },
   })
   const probe = probing.data
+  const [listed, setListed] = useState<readonly string[]>([])
+  /** An answer that comes after a change of the fields is dropped: `onSuccess` belongs to the latest call alone. */
+  const startProbe = (asked: Parameters<typeof probing.mutate>[0]) =>
+    probing.mutate(asked, {
+      onSuccess: found => {
+        setListed(found?.models ?? [])
+        if (found?.state === 'ok') setModel(found.model)
+      },
+    })
   const creating = useMutation({
     mutationFn: () =>
       dataOf(
@@ -85,9 +91,9 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
   const edit = (set: (value: string) => void) => (value: string) => {
     probing.reset()
     creating.reset()
+    setListed([])
     set(value)
   }
-  const listed = probe?.models ?? []
   const isReady = probe?.state === 'ok'
   return (
     <form
@@ -95,7 +101,7 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
       onSubmit={event => {
         event.preventDefault()
         if (isReady) creating.mutate()
-        else probing.mutate({ url, protocol, model })
+        else startProbe({ url, protocol, model })
       }}
     >
       <div className="form">
@@ -133,7 +139,7 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
             }))}
             onChange={value => {
               setModel(value)
-              probing.mutate({ url, protocol, model: value })
+              startProbe({ url, protocol, model: value })
             }}
             hint={`It lists ${listed.length === 1 ? 'one model' : `${listed.length} models`}.`}
           />
@@ -156,7 +162,7 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
             onFix={({ base_url: fixedUrl = url, protocol: fixed = protocol }) => {
               setUrl(fixedUrl)
               setProtocol(fixed)
-              probing.mutate({ url: fixedUrl, protocol: fixed, model })
+              startProbe({ url: fixedUrl, protocol: fixed, model })
             }}
           />
         )}

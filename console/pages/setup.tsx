@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { publisher } from '../api/changes.ts'
@@ -206,7 +206,7 @@ function ModelForm({
 function KeyStep({ go, onIssued }: { readonly go: Go; readonly onIssued: (secret: string) => void }) {
   const { api, queries } = useConsole()
   const client = useQueryClient()
-  const tenants = useInfiniteQuery(queries.tenants())
+  const { data: tenants = [] } = useQuery(queries.tenantNames())
   const [name, setName] = useState('first-key')
   const [tenant, setTenant] = useState('')
   const [made, setMade] = useState<string>()
@@ -247,7 +247,7 @@ function KeyStep({ go, onIssued }: { readonly go: Go; readonly onIssued: (secret
           value={tenant}
           options={[
             { value: '', label: 'none: a platform key, for tests' },
-            ...(tenants.data ?? []).map(each => ({ value: each.name, label: each.name })),
+            ...tenants.map(value => ({ value, label: value })),
           ]}
           onChange={setTenant}
           hint="Whose key it is, and who pays."

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { type Bar, BarChart } from '../ui/chart.tsx'
@@ -7,8 +6,11 @@ import { CsvButton } from '../ui/csv.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
 import { compact, count, hour, money, moneyColumn, NONE, sumOf } from '../ui/format.ts'
+import { useNow } from '../ui/now.ts'
 import { Loaded, PageHead, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
+
+const QUARTER_MS = 900_000
 
 type Usage = Shapes['usage']
 type Row = Usage['data'][number]
@@ -47,8 +49,7 @@ export function Usage() {
     tenant: '',
   })
   const by = filters.by as Dimension
-  // To the start of a quarter: the query stays the same for a while.
-  const [nowMs] = useState(() => Math.floor(Date.now() / 900_000) * 900_000)
+  const nowMs = useNow(QUARTER_MS)
   const named = { model: filters.model, key: filters.key, tenant: filters.tenant }
   const set = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== ''))
   const isOffered = (each: Dimension) => isAdmin || (each !== 'endpoint' && each !== 'tenant')
@@ -91,7 +92,8 @@ export function Usage() {
           )
         }
       >
-        What was used, and what it cost, by the end of each call.
+        What was used, and what it cost, by the end of each call. Days and months are in UTC, hours in your
+        time zone.
       </PageHead>
       <search className="filters">
         <ChoiceField
@@ -145,7 +147,12 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
         <Section title={measure === 'cost' ? `Cost, ${currency}` : measure === 'calls' ? 'Calls' : 'Tokens'}>
           <BarChart
             label={`By ${by}, in all ${totalText(data, measure, currency)}`}
-            bars={barsOf(usage, row => ({ label: labelOf(row), value: valueOf(row), text: textOf(row) }))}
+            bars={barsOf(usage, (row, at) => ({
+              at,
+              label: labelOf(row),
+              value: valueOf(row),
+              text: textOf(row),
+            }))}
             format={value =>
               measure === 'cost' && value < 10 ? String(Number(value.toPrecision(2))) : compact(value)
             }
@@ -186,7 +193,7 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
 const SPAN_MS = { day: 86_400_000, hour: 3_600_000 }
 
 /** A bar for each day or hour of the whole time: the answer begins with the first call and ends with the last. */
-function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): readonly Bar[] {
+function barsOf({ by, since, until, data }: Usage, barOf: (row: Row, at: number) => Bar): readonly Bar[] {
   const stepMs = by === 'hour' ? SPAN_MS.hour : SPAN_MS.day
   const byTime = new Map<number, Row>()
   for (const row of data) {
@@ -199,7 +206,7 @@ function barsOf({ by, since, until, data }: Usage, barOf: (row: Row) => Bar): re
   for (let at = Math.floor(Date.parse(since) / stepMs) * stepMs; at < endMs; at += stepMs) {
     const label = new Date(at).toISOString()
     const quiet = { ...QUIET, label: by === 'hour' ? label : label.slice(0, 10) }
-    bars.push(barOf(byTime.get(at) ?? quiet))
+    bars.push(barOf(byTime.get(at) ?? quiet, at))
   }
   return bars
 }

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
@@ -75,7 +75,7 @@ const ROLES = [
 
 function NewUser({ onClose }: { readonly onClose: () => void }) {
   const { api, queries } = useConsole()
-  const tenants = useInfiniteQuery(queries.tenants())
+  const { data: tenants = [] } = useQuery(queries.tenantNames())
   const [name, setName] = useState('')
   const [role, setRole] = useState('tenant')
   const [tenant, setTenant] = useState('')
@@ -110,7 +110,7 @@ function NewUser({ onClose }: { readonly onClose: () => void }) {
             <ChoiceField
               label="Tenant"
               value={tenant}
-              options={['', ...(tenants.data ?? []).map(each => each.name)].map(value => ({
+              options={['', ...tenants].map(value => ({
                 value,
                 label: value === '' ? 'Choose …' : value,
               }))}

@@ -144,7 +144,7 @@ function FieldsView({ change: { action, kind, name, fields = {} } }: { readonly 
   )
 }
 
-/** A button that opens the preview of a change. */
+/** A button that opens the preview of a change: of the one at the click, whatever becomes of the resource meanwhile. */
 export function ChangeButton({
   change,
   className = 'button',
@@ -156,13 +156,13 @@ export function ChangeButton({
   readonly onDone?: () => void
   readonly children: ReactNode
 }) {
-  const [isOpen, setOpen] = useState(false)
+  const [open, setOpen] = useState<Change>()
   return (
     <>
-      <button type="button" className={className} onClick={() => setOpen(true)}>
+      <button type="button" className={className} onClick={() => setOpen(change)}>
         {children}
       </button>
-      {isOpen && <ChangeDialog change={change} onClose={() => setOpen(false)} {...(onDone && { onDone })} />}
+      {open && <ChangeDialog change={open} onClose={() => setOpen(undefined)} {...(onDone && { onDone })} />}
     </>
   )
 }

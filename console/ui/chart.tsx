@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'react'
 
 export interface Bar {
+  /** When it begins: no other bar has it, while two labels are the same at the end of summer time. */
+  readonly at: number
   /** The text below the axis: a day or an hour. */
   readonly label: string
   readonly value: number
@@ -77,7 +79,7 @@ export function BarChart({
             </text>
           </g>
         ))}
-        {shown.map(({ label: at, value }, index) => (
+        {shown.map(({ at, label: text, value }, index) => (
           <g key={at}>
             <rect
               className={index === marked ? 'bar marked' : 'bar'}
@@ -88,7 +90,7 @@ export function BarChart({
             />
             {index % every === 0 && left + index * step + LABEL_WIDTH <= width && (
               <text className="tick" x={left + index * step} y={HEIGHT + 16}>
-                {at}
+                {text}
               </text>
             )}
           </g>

@@ -15,6 +15,7 @@ const HOUR = new Intl.DateTimeFormat('en', {
   month: 'short',
   day: 'numeric',
   hour: '2-digit',
+  minute: '2-digit',
   hourCycle: 'h23',
 })
 
@@ -90,9 +91,9 @@ export function day(time: string): string {
   return DAY.format(new Date(time))
 }
 
-/** An hour, in the time zone of the browser. */
+/** When an hour of UTC begins, in the time zone of the browser. In some zones that is at half past. */
 export function hour(time: string): string {
-  return `${HOUR.format(new Date(time))}:00`
+  return HOUR.format(new Date(time))
 }
 
 /** In the time zone of the browser, to the second. */

@@ -2,12 +2,20 @@ import { useEffect, useState } from 'react'
 
 const TICK_MS = 5_000
 
-/** The time, for texts such as "2 min ago". */
-export function useNow(): number {
-  const [now, setNow] = useState(() => Date.now())
+/**
+ * The time, for texts such as "2 min ago".
+ *
+ * @param stepMs The start of the present one is returned, such as of the hour: for queries that are to stay the same for a while.
+ */
+export function useNow(stepMs = 1): number {
+  const [now, setNow] = useState(() => startOf(stepMs))
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    const timer = setInterval(() => setNow(startOf(stepMs)), TICK_MS)
     return () => clearInterval(timer)
-  }, [])
+  }, [stepMs])
   return now
+}
+
+function startOf(stepMs: number): number {
+  return Math.floor(Date.now() / stepMs) * stepMs
 }

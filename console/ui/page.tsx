@@ -136,6 +136,14 @@ export function Failure({ error }: { readonly error: Error }) {
   )
 }
 
+type Result<Data> = Pick<UseQueryResult<Data>, 'data' | 'error'>
+
+/** What a query has found. After an error that says that it is gone, or not for this user, the data of before is not shown. */
+export function presentData<Data>({ data, error }: Result<Data>): Data | undefined {
+  const status = error instanceof ApiFailure ? error.problem.status : undefined
+  return status === 401 || status === 403 || status === 404 ? undefined : data
+}
+
 /** The page of one resource: what a query found, or under its name why not. */
 export function LoadedPage<Data>({
   name,
@@ -146,10 +154,17 @@ export function LoadedPage<Data>({
   readonly name: string
   /** The list that the resource is in. */
   readonly crumb: Crumb
-  readonly query: Pick<UseQueryResult<Data>, 'data' | 'error'>
+  readonly query: Result<Data>
   readonly children: (data: Data) => ReactNode
 }) {
-  if (query.data !== undefined) return children(query.data)
+  const data = presentData(query)
+  if (data !== undefined)
+    return (
+      <>
+        {query.error && <Failure error={query.error} />}
+        {children(data)}
+      </>
+    )
   return (
     <>
       <PageHead title={name} crumbs={[crumb]} />
@@ -158,16 +173,22 @@ export function LoadedPage<Data>({
   )
 }
 
-/** What a query found, or why not. */
+/** What a query found, or why not. Where it cannot be read again, the error comes first. */
 export function Loaded<Data>({
   query,
   children,
 }: {
-  readonly query: Pick<UseQueryResult<Data>, 'data' | 'error'>
+  readonly query: Result<Data>
   readonly children: (data: Data) => ReactNode
 }) {
-  if (query.data !== undefined) return children(query.data)
-  if (query.error) return <Failure error={query.error} />
+  const data = presentData(query)
+  if (data !== undefined || query.error)
+    return (
+      <>
+        {query.error && <Failure error={query.error} />}
+        {data !== undefined && children(data)}
+      </>
+    )
   return (
     <div className="loading" role="status">
       Loading…

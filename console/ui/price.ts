@@ -28,22 +28,19 @@ export function currentPrice(listed: Listed, nowMs: number): Price | undefined {
 }
 
 /** Each part of a price with its unit. */
-export function priceParts(price: Price): readonly (readonly [name: string, text: string])[] {
+export function priceParts(price: Price, currency = ''): readonly (readonly [name: string, text: string])[] {
   return PARTS.flatMap(([part, name, unit]) => {
     const amount = price[part]
-    return amount === undefined ? [] : [[name, `${money(amount)} ${unit}`.trim()] as const]
+    return amount === undefined ? [] : [[name, `${money(amount, currency)} ${unit}`.trim()] as const]
   })
 }
 
-/** Input and output, for lists. */
+/** Input and output for lists, and what else a call costs: `1.00 / 2.00 + 0.50 a request`. Those of caches are left out. */
 export function priceText(price: Price | undefined): string {
   if (!price) return 'free'
-  const { input, output } = price
-  if (input === undefined && output === undefined)
-    return (
-      priceParts(price)
-        .map(([name, text]) => `${text} a ${name}`)
-        .join(', ') || 'free'
-    )
-  return `${input === undefined ? NONE : money(input)} / ${output === undefined ? NONE : money(output)}`
+  const { input, output, cached_input: _read, cache_write: _write, ...others } = price
+  const rest = priceParts(others).map(([name, text]) => `${text} a ${name}`)
+  const hasTokens = input !== undefined || output !== undefined
+  const tokens = `${input === undefined ? NONE : money(input)} / ${output === undefined ? NONE : money(output)}`
+  return [...(hasTokens ? [tokens] : []), ...rest].join(' + ') || 'free'
 }

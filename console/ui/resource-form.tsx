@@ -42,7 +42,7 @@ export function ResourceForm({
   title,
   fields: allFields,
   variants,
-  resource,
+  resource: present,
   preset = {},
   namePrefix = '',
   endpoints,
@@ -64,6 +64,8 @@ export function ResourceForm({
   readonly onClose: () => void
   readonly onDone?: (name: string) => void
 }) {
+  // The one that the user has seen: what others change meanwhile is neither undone nor overwritten unseen.
+  const [resource, setResource] = useState(present)
   const initial = valuesOf(allFields, resource ?? preset)
   const [variant, setVariant] = useState(variants?.of(resource ?? preset))
   const fields = allFields.filter(field => field.variant === undefined || field.variant === variant)
@@ -94,6 +96,15 @@ export function ResourceForm({
         onBack={found => {
           setErrors(found)
           setChange(undefined)
+          if (!present) return
+          // What the user has not touched is as it is now; the rest goes on top of it.
+          const latest = valuesOf(allFields, present)
+          const isTouched = (path: string) => entered[path] !== initial[path]
+          setValues({
+            ...latest,
+            ...Object.fromEntries(Object.entries(entered).filter(([path]) => isTouched(path))),
+          })
+          setResource(present)
         }}
         onClose={onClose}
         {...(onDone && { onDone: () => onDone(name) })}
@@ -261,9 +272,14 @@ function textOf(value: unknown, type: FormField['type']): string {
   if (Array.isArray(value)) return value.join(', ')
   if (type === 'pairs')
     return Object.entries(value)
-      .map(([name, each]) => `${name}: ${String(each)}`)
+      .map(([name, each]) => `${name}: ${pairText(each)}`)
       .join('\n')
   if (type === 'limit' && isObject(value)) return textOf(value[limitIn(value)], 'number')
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** The value of a pair. A reference to a secret is shown as such, and stays what it is while its text is the same. */
+function pairText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
@@ -303,9 +319,11 @@ function valueOf(text: string, type: FormField['type'], old: unknown): unknown {
   if (type === 'switch') return text === 'true'
   if (type === 'list') return text.split(/[\s,]+/).filter(Boolean)
   if (type !== 'pairs') return text
+  const before = isObject(old) ? old : {}
   const made = pairsIn(text)
-  const gone = isObject(old) ? Object.keys(old).filter(name => !(name in made)) : []
-  return { ...made, ...Object.fromEntries(gone.map(name => [name, null])) }
+  const gone = Object.keys(before).filter(name => !(name in made))
+  const changed = Object.entries(made).filter(([name, value]) => value !== pairText(before[name]))
+  return Object.fromEntries([...changed, ...gone.map(name => [name, null] as const)])
 }
 
 /** The member that is the limit itself. */

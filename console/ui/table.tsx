@@ -1,6 +1,6 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { Failure } from './page.tsx'
+import { Failure, presentData } from './page.tsx'
 import { useReturnToRow } from './row-focus.tsx'
 
 export interface Column<Row> {
@@ -105,29 +105,33 @@ function Chunk({ isFirst, render }: { readonly isFirst: boolean; readonly render
 
 type Pages<Row> = Pick<
   UseInfiniteQueryResult<Row[]>,
-  'data' | 'error' | 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'
+  'data' | 'error' | 'hasNextPage' | 'isFetchNextPageError' | 'isFetchingNextPage' | 'fetchNextPage'
 >
 
 /** The rows of a list that comes in pages. The next page is read when the end of the list comes near. */
 export function PagedTable<Row>({
   query,
-  rows = query.data ?? [],
+  rows,
   ...table
 }: Omit<Parameters<typeof Table<Row>>[0], 'rows'> & {
   readonly query: Pages<Row>
   /** Those to show, if not all. */
   readonly rows?: readonly Row[]
 }) {
-  if (query.error && query.data === undefined) return <Failure error={query.error} />
-  if (query.data === undefined)
+  const data = presentData(query)
+  const failure = query.error && !query.isFetchNextPageError && <Failure error={query.error} />
+  if (data === undefined)
     return (
-      <div className="loading" role="status">
-        Loading…
-      </div>
+      failure || (
+        <div className="loading" role="status">
+          Loading…
+        </div>
+      )
     )
   return (
     <>
-      <Table {...table} rows={rows} />
+      {failure}
+      <Table {...table} rows={rows ?? data} />
       {query.hasNextPage && <More query={query} />}
     </>
   )
@@ -137,7 +141,7 @@ export function PagedTable<Row>({
 const FIRST_PAGES_ROWS = 100
 
 function More<Row>({ query }: { readonly query: Pages<Row> }) {
-  const { isFetchingNextPage, fetchNextPage, data, error } = query
+  const { isFetchNextPageError, isFetchingNextPage, fetchNextPage, data, error } = query
   const end = useRef<HTMLDivElement>(null)
   const isLong = (data?.length ?? 0) >= FIRST_PAGES_ROWS
   useEffect(() => {
@@ -154,7 +158,7 @@ function More<Row>({ query }: { readonly query: Pages<Row> }) {
   }, [isLong, isFetchingNextPage, fetchNextPage, error])
   return (
     <div className="more" ref={end}>
-      {error && <Failure error={error} />}
+      {error && isFetchNextPageError && <Failure error={error} />}
       <button
         type="button"
         className="button"

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
@@ -128,7 +128,7 @@ function NewToken({
   const { api, queries } = useConsole()
   const { user } = useSession()
   const isAdmin = user.role === 'admin'
-  const tenants = useInfiniteQuery({ ...queries.tenants(), enabled: isAdmin })
+  const { data: tenants = [] } = useQuery({ ...queries.tenantNames(), enabled: isAdmin })
   const [name, setName] = useState('')
   const [scope, setScope] = useState('read')
   const [span, setSpan] = useState('90d')
@@ -157,7 +157,7 @@ function NewToken({
               value={tenant}
               options={[
                 { value: '', label: 'all' },
-                ...(tenants.data ?? []).map(each => ({ value: each.name, label: `only ${each.name}` })),
+                ...tenants.map(value => ({ value, label: `only ${value}` })),
               ]}
               onChange={setTenant}
             />

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { readCurrency } from '../../services/currency.ts'
 import { servingUrl } from '../../services/gateways.ts'
 import {
   changePassword,
@@ -36,8 +37,10 @@ export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): Hand
       return opened(await logInByLink(context, ports.sessions, body, clientOf(call)))
     },
     async get_session({ caller, context }) {
-      const url = await servingUrl(context)
-      return { body: { ...showSession(caller.session), ...(url !== undefined && { gateway_url: url }) } }
+      const [url, currency] = await Promise.all([servingUrl(context), readCurrency(context.store)])
+      return {
+        body: { ...showSession(caller.session), ...(url !== undefined && { gateway_url: url }), currency },
+      }
     },
     async log_out({ caller: { session }, context }) {
       await logOut(context, session)

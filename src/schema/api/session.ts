@@ -23,6 +23,7 @@ const session = z
       .string()
       .optional()
       .describe('The address that a gateway of the store listens at; in the answer about this session.'),
+    currency: z.string().optional().describe('Of prices and amounts; in the answer about this session.'),
   })
   .meta({ id: 'session', description: 'A session and its user.' })
 
