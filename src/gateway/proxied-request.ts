@@ -174,7 +174,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     const { edits, hideUsage } = editsFor(call, target, this.#path, this.#outputCap())
     this.#hideUsage = hideUsage
     const { rawHeaders } = this.#res.req
-    this.#attempt = this.#context.trace?.attempt(target.endpoint.name, target.endpoint.origin)
+    this.#attempt = this.#context.trace?.attempt(target.endpoint)
     const headers = this.#attempt?.headers(rawHeaders) ?? rawHeaders
     const request = upstreamRequest(headers, call, edits, target, this.#path, query, this.#context)
     this.#exchange = new Exchange(request, this.#ports.exchangePorts, this.#startedMs, this)
@@ -332,7 +332,9 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
 
   #endBill(outcome: RequestFacts['outcome'], error?: unknown, clientLeft = false): Promise<void> {
     const errorCode = error === undefined ? undefined : asGwError(error).code
-    this.#attempt?.end(this.#status, errorCode ?? (outcome === 'answered' ? undefined : outcome))
+    // A client that leaves is no error of the endpoint.
+    const isFault = outcome !== 'answered' && outcome !== 'client_gone'
+    this.#attempt?.end(this.#status, errorCode ?? (isFault ? outcome : undefined))
     if (!this.bill) return NOTHING_TO_SETTLE
     const ended = this.bill.end({
       outcome,

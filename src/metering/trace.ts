@@ -27,10 +27,18 @@ export interface CallTrace {
   readonly ids: TraceIds
   /** Begins a part of the call. */
   step(name: 'hold' | 'settle'): TracedStep
-  /** Begins an attempt at an endpoint. @param origin Its scheme, host and port. */
-  attempt(endpoint: string, origin: string): TracedAttempt
+  /** Begins an attempt at an endpoint. */
+  attempt(endpoint: TracedEndpoint): TracedAttempt
   /** Must be called once. */
   end(record: RequestRecord): void
+}
+
+/** The endpoint of an attempt. */
+export interface TracedEndpoint {
+  readonly name: string
+  /** Its scheme, host and port; of no meaning on a node. */
+  readonly origin: string
+  readonly node: string | undefined
 }
 
 /** A part of a call. */

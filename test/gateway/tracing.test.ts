@@ -204,10 +204,27 @@ describe('the trace of a call', () => {
     expect(spans.find(({ kind }) => kind === 2)).toMatchObject({
       attributes: { 'gw.outcome': 'client_gone' },
     })
-    expect(spans.find(({ kind }) => kind === 3)).toMatchObject({
-      attributes: { 'error.type': 'client_gone' },
-    })
+    // It is no error of the endpoint.
+    const attempt = spans.find(({ kind }) => kind === 3)
+    expect(attempt?.isError).toBe(false)
+    expect(attempt?.attributes).not.toHaveProperty('error.type')
     expect(spans.map(({ name }) => name)).toContain('settle')
+  })
+
+  it('names the node of an attempt, or the server without brackets', async () => {
+    const { collected, gateway, tracer } = await fixture([GOOD])
+    const trace = tracer.begin({}, 'count_tokens')
+    const ends = [
+      { name: 'near', origin: 'http://localhost', node: 'gpu-7' },
+      { name: 'far', origin: 'https://[2001:db8::1]', node: undefined },
+    ].map(endpoint => trace?.attempt(endpoint))
+    for (const attempt of ends) attempt?.end(200)
+    await (await post(gateway, CHAT, CALL)).text()
+    await collected.call((await gateway.nextLogged())['request_id'])
+    const attributes = (name: string) => collected.spans.find(span => span.name === name)?.attributes
+    expect(attributes('attempt near')).toMatchObject({ 'gw.node': 'gpu-7' })
+    expect(attributes('attempt near')).not.toHaveProperty('server.address')
+    expect(attributes('attempt far')).toMatchObject({ 'server.address': '2001:db8::1', 'server.port': 443 })
   })
 
   it('has neither hold nor settle if the call is free of charge', async () => {

@@ -53,6 +53,7 @@ describe('the variables of OpenTelemetry', () => {
       /^OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1: 0\.01 is used$/,
     ],
     [{ OTEL_EXPORTER_OTLP_TIMEOUT: 'soon' }, /^OTEL_EXPORTER_OTLP_TIMEOUT must be a number/],
+    [{ OTEL_EXPORTER_OTLP_TIMEOUT: '0' }, /^OTEL_EXPORTER_OTLP_TIMEOUT must be a number from 1/],
     [{ OTEL_EXPORTER_OTLP_HEADERS: 'secret' }, /^OTEL_EXPORTER_OTLP_HEADERS must be a list such as/],
     [{ OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz' }, /^OTEL_EXPORTER_OTLP_HEADERS must be a list such as/],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^OTLP over gRPC is not supported/],

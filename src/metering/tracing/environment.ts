@@ -61,12 +61,12 @@ export function readTracing(environment: Environment, version: string): ReadTrac
   }
   const protocol = read('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? read('OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol === 'grpc') problems.push('OTLP over gRPC is not supported: traces are sent as http/json')
-  const number = (variable: string, fallback: number, max: number): number => {
+  const number = (variable: string, fallback: number, max: number, min = 0): number => {
     const text = read(variable)
     if (text === undefined) return fallback
     const value = Number(text)
-    if (value >= 0 && value <= max) return value
-    problems.push(`${variable} must be a number from 0 to ${max}: ${fallback} is used`)
+    if (value >= min && value <= max) return value
+    problems.push(`${variable} must be a number from ${min} to ${max}: ${fallback} is used`)
     return fallback
   }
   const pairs = (variable: string): Record<string, string> => {
@@ -87,7 +87,7 @@ export function readTracing(environment: Environment, version: string): ReadTrac
       },
       sampler: sampler ?? 'traceidratio',
       ratio: number('OTEL_TRACES_SAMPLER_ARG', sampler ? 1 : DEFAULT_RATIO, 1),
-      exportTimeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', EXPORT_TIMEOUT_MS, 600_000),
+      exportTimeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', EXPORT_TIMEOUT_MS, 600_000, 1),
       exportDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', EXPORT_DELAY_MS, 600_000),
       maxWaitingSpans: MAX_WAITING_SPANS,
     },

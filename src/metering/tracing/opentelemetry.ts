@@ -1,4 +1,5 @@
 import {
+  type Attributes,
   type Context,
   ROOT_CONTEXT,
   type Span,
@@ -24,7 +25,14 @@ import type { Log } from '../../base/log.ts'
 import type { Random } from '../../base/random.ts'
 import { OPERATIONS } from '../metrics/series.ts'
 import type { RequestRecord, TraceIds } from '../request-log.ts'
-import type { CallTrace, CallTracer, TracedAttempt, TracedOperation, TracedStep } from '../trace.ts'
+import type {
+  CallTrace,
+  CallTracer,
+  TracedAttempt,
+  TracedEndpoint,
+  TracedOperation,
+  TracedStep,
+} from '../trace.ts'
 import type { TracingOptions } from './environment.ts'
 
 export interface OpenTelemetryPorts {
@@ -162,14 +170,12 @@ class OpenTelemetryCall implements CallTrace {
     return { end: errorCode => this.#end(span, errorCode) }
   }
 
-  attempt(endpoint: string, origin: string): TracedAttempt {
-    const span = this.#child(`attempt ${endpoint}`, SpanKind.CLIENT)
-    const { hostname, port, protocol } = new URL(origin)
+  attempt({ name, origin, node }: TracedEndpoint): TracedAttempt {
+    const span = this.#child(`attempt ${name}`, SpanKind.CLIENT)
     span.setAttributes({
-      'gw.endpoint': endpoint,
+      'gw.endpoint': name,
       'gw.attempt': ++this.#attempts,
-      'server.address': hostname,
-      'server.port': port === '' ? DEFAULT_PORTS[protocol] : Number(port),
+      ...(node === undefined ? serverOf(origin) : { 'gw.node': node }),
     })
     return {
       headers: lines => this.#withContext(lines, span),
@@ -239,6 +245,15 @@ class OpenTelemetryCall implements CallTrace {
 const CONTEXT_HEADERS = new Set(['traceparent', 'tracestate'])
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+
+function serverOf(origin: string): Attributes {
+  const { hostname, port, protocol } = new URL(origin)
+  return {
+    // An address of IPv6 is without its brackets there.
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': port === '' ? DEFAULT_PORTS[protocol] : Number(port),
+  }
+}
 
 const HEADERS = {
   get: (headers: Headers, name: string) => headers[name],
