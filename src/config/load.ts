@@ -61,7 +61,7 @@ function readSource(source: Source, report: Report, ports: LoadPorts): Declared 
   return undefined
 }
 
-function emptiness(contents: ParsedNode | null, source: Source): Finding | undefined {
+export function emptiness(contents: ParsedNode | null, source: Source): Finding | undefined {
   const isEmpty =
     contents === null || (isScalar(contents) && contents.value === null && contents.source === '')
   if (!isEmpty) return undefined

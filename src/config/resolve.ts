@@ -15,7 +15,8 @@ const EXPANSION_FACTOR = 10
 const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
 
 /**
- * Resolves a syntax tree: follows aliases, applies merges, fills in variables, redacts secrets.
+ * Resolves a syntax tree: follows aliases, applies merges, fills in variables (without an environment none), redacts
+ * secrets.
  *
  * Linear in the file size: an aliased node is shared, and its size is counted at each use, so that an alias bomb is
  * rejected before any expansion.
@@ -26,7 +27,7 @@ export function resolveDocument(
   contents: ParsedNode,
   source: Source,
   report: Report,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Readonly<Record<string, string | undefined>> | undefined,
 ): Node | undefined {
   const reader = new Reader(source, report, environment)
   const node = reader.node(contents, 1)
@@ -43,12 +44,16 @@ class Reader {
   rejected = false
   readonly #source: Source
   readonly #report: Report
-  readonly #environment: Readonly<Record<string, string | undefined>>
+  readonly #environment: Readonly<Record<string, string | undefined>> | undefined
   readonly #anchors = new Map<string, Anchor>()
   #written = 0
   #expanded = 0
 
-  constructor(source: Source, report: Report, environment: Readonly<Record<string, string | undefined>>) {
+  constructor(
+    source: Source,
+    report: Report,
+    environment: Readonly<Record<string, string | undefined>> | undefined,
+  ) {
     this.#source = source
     this.#report = report
     this.#environment = environment
@@ -218,6 +223,7 @@ class Reader {
     const plain: Plain =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
     if (typeof plain !== 'string') return finite(scalar(span, plain, ast.source ?? '', false))
+    if (this.#environment === undefined) return scalar(span, plain, plain, false)
     const filled = interpolate(plain, this.#environment)
     if (!filled.ok) return { ...broken(span), findings: filled.faults.map(fault => ({ ...fault, span })) }
     const typed = ast.type === Scalar.PLAIN && ast.tag === undefined && isOneVariable(plain)

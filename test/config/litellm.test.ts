@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { isMap, isScalar, isSeq, parseDocument, parse as parseYaml } from 'yaml'
 import { load } from '../../src/config/load.ts'
 import { formatPath, type Path } from '../../src/config/path.ts'
+import { wholeWeights } from '../../src/services/litellm/assembled.ts'
 import { type Imported, importLitellm } from '../../src/services/litellm/import.ts'
 import { shifted } from '../../src/services/litellm/money.ts'
 
@@ -120,6 +121,238 @@ describe('a file that is no configuration of LiteLLM', () => {
       expect(outcome.problems[0]?.message).toContain(word)
       expect(outcome.problems[0]?.place.line).toBe(1)
     }
+  })
+})
+
+interface Fields {
+  readonly base_url?: unknown
+  readonly served_model?: unknown
+  readonly upstream_key?: unknown
+  readonly headers?: unknown
+  readonly max_concurrency?: unknown
+  readonly priority?: unknown
+}
+
+/** The fields of each resource of an import, by kind and name. */
+async function converted(text: string, prices = false) {
+  const result = await imported(text, prices)
+  const readStdin = async () => Buffer.from(result.yaml)
+  const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })
+  expect(loaded.ok, loaded.problems.map(({ message }) => message).join()).toBe(true)
+  const fields = new Map(result.resources.map(({ kind, name, spec }) => [`${kind}/${name}`, spec as Fields]))
+  return { fields, text: shown(result), yaml: result.yaml }
+}
+
+/** A file of entries; each is the inside of `litellm_params`, and what follows it. */
+const file = (...entries: readonly string[]) =>
+  `model_list:\n${entries.map(entry => `  - ${entry}`).join('\n')}\n`
+
+describe('what a literal import would do with the money and the secrets of others', () => {
+  it('a generated variable is none that the file or a vendor has in use', async () => {
+    const { fields } = await converted(
+      file(
+        '{model_name: openai, litellm_params: {model: openai/foo, api_base: "https://proxy.example/v1", api_key: sk-1234567890abcdef}}',
+        '{model_name: gpt-4o, litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY}}',
+      ),
+    )
+    expect(fields.get('endpoint/openai-proxy')).toMatchObject({ upstream_key: { env: 'OPENAI_API_KEY_2' } })
+    expect(fields.get('endpoint/openai')).toMatchObject({ upstream_key: { env: 'OPENAI_API_KEY' } })
+  })
+
+  it('says of each fallback and later entry that it is billed at another price than its own', async () => {
+    const { text } = await converted(
+      `${file(
+        '{model_name: cheap, litellm_params: {model: openai/gpt-4o-mini, input_cost_per_token: 1.5e-7}}',
+        '{model_name: cheap, litellm_params: {model: openai/o1}}',
+        '{model_name: big, litellm_params: {model: openai/gpt-4o, input_cost_per_token: 2.5e-6}}',
+      )}litellm_settings: {fallbacks: [{cheap: [big]}]}\n`,
+    )
+    expect(text).toContain('3: `o1` is billed at the price of the first entry of `cheap`')
+    expect(text).toContain('calls of `cheap` that it answers are billed at the price of `cheap`')
+  })
+
+  it('copies no header that may be a secret', async () => {
+    const headers =
+      '{X-Pass: hunter2, X-Hash: deadbeefdeadbeefdeadbeef, X-Team: blue, X-Title: my app, "X Bad": v, X-On: true}'
+    const { fields, text, yaml } = await converted(
+      file(`{model_name: m, litellm_params: {model: openai/gpt-4o, extra_headers: ${headers}}}`),
+    )
+    expect(yaml).not.toMatch(/hunter2|deadbeef/)
+    expect(fields.get('endpoint/openai')?.headers).toEqual({
+      'X-Hash': { env: 'M_X_HASH' },
+      'X-Pass': { env: 'M_X_PASS' },
+      'X-Team': 'blue',
+      'X-Title': 'my app',
+    })
+    expect(text.match(/copied as it is/g)).toHaveLength(1)
+    expect(text).toContain('HTTP allows no such header')
+    expect(text).toContain('a header has a text')
+  })
+
+  it('keeps the concurrency of each deployment', async () => {
+    const vllm = 'api_base: "http://gpu:8000/v1", max_parallel_requests: 8'
+    const { fields } = await converted(
+      file(
+        `{model_name: a, litellm_params: {model: hosted_vllm/a, ${vllm}}}`,
+        `{model_name: b, litellm_params: {model: hosted_vllm/b, ${vllm}}}`,
+      ),
+    )
+    const limited = [...fields].filter(([, spec]) => spec.max_concurrency === 8)
+    expect(limited.map(([name]) => name)).toEqual(['endpoint/hosted-vllm-gpu', 'endpoint/hosted-vllm-gpu-2'])
+  })
+
+  it.each([
+    [
+      [0.9, 0.1],
+      [9, 1],
+    ],
+    [
+      [5_000_000, 1_000_000],
+      [5, 1],
+    ],
+    [
+      [0.5, 0, 0.25],
+      [2, 0, 1],
+    ],
+    [
+      [1, 3],
+      [1, 3],
+    ],
+    [
+      [1e9, 1],
+      [1_000_000, 1],
+    ],
+    [
+      [0.1, 0.2, 0.7],
+      [1, 2, 7],
+    ],
+  ])('weights of any scale keep their proportions: %j', (weights, whole) => {
+    expect(wholeWeights(weights.map(weight => ({ weight }))).map(({ weight }) => weight)).toEqual(whole)
+  })
+})
+
+describe('an address', () => {
+  it.each([
+    ['azure/gpt', 'https://x.openai.azure.com/openai/', 'https://x.openai.azure.com/openai/v1'],
+    ['azure/gpt', 'https://x.openai.azure.com', 'https://x.openai.azure.com/openai/v1'],
+    ['azure/gpt', 'https://x.openai.azure.com/openai/v1/', 'https://x.openai.azure.com/openai/v1'],
+    ['anthropic/claude', 'https://proxy.example/v1/messages', 'https://proxy.example/v1'],
+    ['anthropic/claude', 'https://proxy.example', 'https://proxy.example/v1'],
+  ])('of %s is %s with what its requests need', async (model, base, expected) => {
+    const { fields } = await converted(
+      file(`{model_name: m, litellm_params: {model: ${model}, api_base: "${base}", api_key: os.environ/K}}`),
+    )
+    const [endpoint] = [...fields].filter(([name]) => name.startsWith('endpoint/'))
+    expect(endpoint?.[1].base_url).toBe(expected)
+  })
+
+  it('in two variables of nearly the same name stays in two', async () => {
+    const { yaml } = await converted(
+      file(
+        '{model_name: a, litellm_params: {model: openai/a, api_base: os.environ/A_B}}',
+        '{model_name: b, litellm_params: {model: openai/b, api_base: os.environ/a_b}}',
+      ),
+    )
+    expect(yaml).toContain('${GW_A_B:-https://a-b.invalid}')
+    expect(yaml).toContain('${GW_a_b:-https://a-b-2.invalid}')
+  })
+
+  it('of its own gets no key of the vendor, which is said', async () => {
+    const { fields, text } = await converted(
+      file('{model_name: m, litellm_params: {model: deepseek/chat, api_base: "https://other.example/beta"}}'),
+    )
+    expect([...fields.values()].some(spec => spec.upstream_key)).toBe(false)
+    expect(text).toContain('it gets no credential: that of DEEPSEEK_API_KEY belongs to api.deepseek.com')
+  })
+})
+
+describe('names', () => {
+  it.each([
+    ['azure/o_series/my-o3', 'my-o3'],
+    ['openai/responses/gpt-5', 'gpt-5'],
+  ])('%s is served as %s', async (model, served) => {
+    const { fields } = await converted(
+      file(
+        `{model_name: m, litellm_params: {model: ${model}, api_base: "https://x.example", api_key: os.environ/K}}`,
+      ),
+    )
+    const [endpoint] = [...fields].filter(([name]) => name.startsWith('endpoint/'))
+    expect(endpoint?.[1].served_model).toBe(served)
+  })
+
+  it.each(['gemini-1.5-pro', 'anthropic.claude-3-5-sonnet-20240620-v1:0'])(
+    'a name without a provider that OpenAI does not have goes to no vendor: %s',
+    async model => {
+      const { fields, text } = await converted(file(`{model_name: m, litellm_params: {model: "${model}"}}`))
+      expect([...fields.keys()].filter(name => name.startsWith('endpoint/'))).toEqual([])
+      expect(text).toContain('write `provider/model`')
+    },
+  )
+
+  it('a template is read as the variable that fills it in, and is no name', async () => {
+    const { fields, text } = await converted(
+      file(
+        '{model_name: m, litellm_params: {model: openai/gpt-4o, api_key: "${MY_KEY}"}}',
+        '{model_name: "${GW_X}", litellm_params: {model: openai/gpt-4o}}',
+      ),
+    )
+    expect(fields.get('endpoint/openai')).toMatchObject({ upstream_key: { env: 'MY_KEY' } })
+    expect(text).toContain('`${GW_X}`: fill in the template first')
+  })
+})
+
+describe('fallbacks', () => {
+  const A = '{model_name: a, litellm_params: {model: openai/a, api_key: os.environ/K}}'
+  const B = '{model_name: b, litellm_params: {model: openai/b, api_key: os.environ/K, order: 2}}'
+
+  it('to a model that has only later deployments are kept', async () => {
+    const { fields } = await converted(`${file(A, B)}litellm_settings: {fallbacks: [{a: [b]}]}\n`)
+    const bindings = [...fields].filter(([name]) => name.startsWith('binding/a '))
+    expect(bindings.map(([, spec]) => spec.priority)).toEqual([0, 1])
+  })
+
+  it('of an alias are its own, beside those of its model', async () => {
+    const { fields, text } = await converted(
+      `${file(A, B)}router_settings: {model_group_alias: {x: a, y: b}}\nlitellm_settings: {fallbacks: [{x: [y]}]}\n`,
+    )
+    const count = (name: string) =>
+      [...fields.keys()].filter(key => key.startsWith(`binding/${name} `)).length
+    expect([count('a'), count('x')]).toEqual([1, 2])
+    expect(text).not.toContain('no model of that name')
+  })
+})
+
+describe('a value that gw cannot hold', () => {
+  it.each([
+    ['maximum_spend_logs_retention_period', 'general_settings: {maximum_spend_logs_retention_period: "0d"}'],
+    [
+      'maximum_spend_logs_retention_period',
+      'general_settings: {maximum_spend_logs_retention_period: "99999999d"}',
+    ],
+    ['model_group_alias', 'router_settings: {model_group_alias: {"gpt 4": m}}'],
+  ])('is reported with its field: %s', async (field, rest) => {
+    const { text } = await converted(
+      `${file('{model_name: m, litellm_params: {model: openai/gpt-4o}}')}${rest}\n`,
+    )
+    expect(text.split('-- not carried')[1]).toContain(field)
+  })
+
+  it.each([
+    '{model_name: __proto__, litellm_params: {model: openai/gpt-4o}}',
+    '{model_name: m, litellm_params: {model: openai/}}',
+    '{model_name: m, litellm_params: {model: openai/x, api_base: "https://$HOST/v1"}}',
+    '{model_name: m, litellm_params: {model: openai/x, api_base: "localhost:8000/v1"}}',
+    '{model_name: m, litellm_params: {model: openai/x, api_base: "ftp://x/v1"}}',
+  ])('leaves out its entry, and the rest is imported: %s', async entry => {
+    const { fields, text } = await converted(
+      file(entry, '{model_name: other, litellm_params: {model: openai/gpt-4o}}'),
+    )
+    expect([...fields.keys()].filter(name => name.startsWith('publication/'))).toEqual(['publication/other'])
+    expect(text.split('-- not carried')[1]).toContain('model_list[0]')
+  })
+
+  it.each(['', '# only this\n'])('an empty file is an error that says so: %j', async text => {
+    await expect(imported(text)).rejects.toThrow('nothing but white space and comments')
   })
 })
 

@@ -54,15 +54,15 @@ export class Assembly {
 
   add(deployment: Deployment): void {
     const { publication: name, price, window } = deployment
-    const publication = this.#publications.get(name) ?? {
-      name,
-      first: deployment,
-      price: this.#priceOf(deployment),
-      bindings: [],
-    }
+    const known = this.#publications.get(name)
+    const publication = known ?? { name, first: deployment, price: this.#priceOf(deployment), bindings: [] }
     this.#publications.set(name, publication)
     const { first } = publication
-    if (JSON.stringify(price.amounts) !== JSON.stringify(first.price.amounts)) {
+    if (known && JSON.stringify(this.#knownPrice(deployment)) !== JSON.stringify(known.price)) {
+      if (price.parts.length === 0)
+        deployment.named.note(
+          `\`${deployment.servedModel}\` is billed at the price of the first entry of \`${name}\``,
+        )
       for (const part of price.parts) part.leave(`\`${name}\` has one price in gw, that of its first entry`)
     }
     if (window.maxInput !== first.window.maxInput || window.maxOutput !== first.window.maxOutput) {
@@ -72,13 +72,14 @@ export class Assembly {
   }
 
   /** Adds the endpoints of `others` as the next tiers of a publication, used if no earlier endpoint is usable. */
-  fallBack(name: string, others: readonly Part[]): void {
+  fallBack(name: string, others: readonly Part[], aliases: ReadonlyMap<string, string | undefined>): void {
     const publication = this.#publications.get(name)
     if (publication === undefined) return
     const protocols = new Set(publication.bindings.map(({ endpoint }) => endpoint.account.protocol))
     let priority = Math.max(...publication.bindings.map(binding => binding.priority))
     for (const part of others) {
-      const other = part.text === undefined ? undefined : this.#publications.get(part.text)
+      const other =
+        this.#publications.get(part.text ?? '') ?? this.#publications.get(aliases.get(part.text ?? '') ?? '')
       if (other === undefined) {
         part.leave('no model of that name was imported')
         continue
@@ -90,6 +91,10 @@ export class Assembly {
       }
       priority++
       part.keep()
+      if (JSON.stringify(other.price) !== JSON.stringify(publication.price))
+        part.note(
+          `calls of \`${name}\` that it answers are billed at the price of \`${name}\`, not at its own`,
+        )
       for (const { account, servedModel, weight, title } of own) {
         if (title !== undefined)
           part.note(`it has another protocol: a second endpoint, ${title}, uses the same key`)
@@ -126,7 +131,7 @@ export class Assembly {
     )
     const rest = [...this.#publications.values()].flatMap(publication => [
       resource('publication', publication.name, publicationSpec(publication)),
-      ...publication.bindings.map(binding =>
+      ...wholeWeights(publication.bindings).map(binding =>
         resource(
           'binding',
           bindingName(publication.name, binding.endpoint.name),
@@ -137,11 +142,18 @@ export class Assembly {
     return [...endpoints, ...rest]
   }
 
-  /** The price of the file, else the listed price; free calls always cause a note. */
-  #priceOf({ price, named, account, servedModel }: Deployment): Amounts {
+  /** The price of the file, else the listed one if it is asked for, else none. */
+  #knownPrice(deployment: Deployment): Amounts {
+    const { amounts } = deployment.price
+    if (Object.keys(amounts).length > 0) return amounts
+    return (this.#usesPriceList && listedFor(deployment)?.price) || {}
+  }
+
+  /** The known price; free calls always cause a note, and so does a listed price. */
+  #priceOf(deployment: Deployment): Amounts {
+    const { price, named } = deployment
     if (Object.keys(price.amounts).length > 0) return price.amounts
-    const vendor = providerFor(account.providerName, undefined)?.vendor
-    const listed = vendor && listedPrice(vendor.account, servedModel)
+    const listed = listedFor(deployment)
     if (listed === undefined || !this.#usesPriceList) {
       const hint = listed === undefined ? '' : `; --prices takes that of ${PRICES_AS_OF}`
       named.note(`\`${named.text}\` has no price: its calls are free, and counted as unpriced${hint}`)
@@ -157,7 +169,11 @@ export class Assembly {
     account: Account,
     { servedModel, weight, priority }: Pick<Deployment, 'servedModel' | 'weight' | 'priority'>,
   ): void {
-    const alike = this.#endpoints.filter(endpoint => same(endpoint.account, account))
+    // LiteLLM limits the calls of each deployment by itself.
+    const isOwn = account.maxConcurrency !== undefined
+    const alike = this.#endpoints.filter(endpoint =>
+      isOwn ? endpoint.account === account : same(endpoint.account, account),
+    )
     const taken = new Map(publication.bindings.map(binding => [binding.endpoint, binding]))
     for (const endpoint of alike) {
       const binding = taken.get(endpoint)
@@ -191,7 +207,8 @@ interface StandIn {
 
 /** The usable bindings of the first tier for a publication of `protocols`: unchanged, or at another address. */
 function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): readonly StandIn[] {
-  const first = bindings.filter(binding => binding.priority === 0)
+  const least = Math.min(...bindings.map(({ priority }) => priority))
+  const first = bindings.filter(binding => binding.priority === least)
   const own = first.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
   if (own.length > 0) return own.map(binding => ({ ...binding, account: binding.endpoint.account }))
   return first.flatMap(({ endpoint: { account }, servedModel, weight }) => {
@@ -206,6 +223,11 @@ function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): 
       title,
     }))
   })
+}
+
+function listedFor({ account, servedModel }: Deployment): ReturnType<typeof listedPrice> {
+  const vendor = providerFor(account.providerName, undefined)?.vendor
+  return vendor && listedPrice(vendor.account, servedModel)
 }
 
 function same(a: Account, b: Account): boolean {
@@ -261,10 +283,46 @@ function bindingSpec(publication: string, { endpoint, servedModel, weight, prior
   return {
     publication,
     endpoint: endpoint.name,
-    weight: Math.min(weight, 1_000_000),
+    weight,
     priority: Math.min(priority, 1_000),
     ...(servedModel !== endpoint.servedModel && { served_model: servedModel }),
   }
+}
+
+const MAX_WEIGHT = 1_000_000
+
+/** Bindings with weights in whole numbers of the same proportions, to a millionth of the largest. */
+export function wholeWeights<Weighted extends { readonly weight: number }>(
+  bindings: readonly Weighted[],
+): readonly Weighted[] {
+  const weights = bindings.map(({ weight }) => weight)
+  const largest = Math.max(...weights)
+  if (weights.every(Number.isInteger) && largest <= MAX_WEIGHT) return bindings
+  const scale = [1, 10, 100, 1_000, 10_000].find(
+    factor => largest * factor <= MAX_WEIGHT && weights.every(weight => isWhole(weight * factor)),
+  )
+  const whole = weights.map(weight => {
+    const scaled = Math.round(scale === undefined ? (weight / largest) * MAX_WEIGHT : weight * scale)
+    return weight > 0 ? Math.max(1, scaled) : 0
+  })
+  const divisor = whole.reduce(commonDivisor, 0)
+  return bindings.map((binding, at) => ({ ...binding, weight: (whole[at] ?? 0) / divisor }))
+}
+
+/** But for the error of binary fractions: 0.7 × 10. */
+function isWhole(number: number): boolean {
+  return Math.abs(number - Math.round(number)) < 1e-9
+}
+
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b)
+}
+
+/** Why the schema rejects the endpoint of a deployment; undefined if it does not. */
+export function endpointProblem({ account, servedModel }: Deployment): string | undefined {
+  const { error } = KINDS.endpoint.safeParse(endpointSpec({ name: '', account, servedModel }))
+  const [issue] = error?.issues ?? []
+  return issue && `${issue.path.join('.')}: ${issue.message}`
 }
 
 /** @throws if the schema rejects the result, which is a bug of the import. */

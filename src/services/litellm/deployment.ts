@@ -2,6 +2,7 @@ import { isSecretHeader } from '../../base/secret-shapes.ts'
 import { holdsSecret, secretShapes } from '../../config/mask.ts'
 import { isReservedHeader } from '../../schema/endpoint.ts'
 import type { Protocol } from '../../schema/protocol.ts'
+import { modelName } from '../../schema/scalars.ts'
 import { type Price, priceOf } from './money.ts'
 import type { Part } from './parts.ts'
 import { isTranslated, type NamedModel, namedModel, type Provider, providerFor } from './providers.ts'
@@ -66,9 +67,13 @@ const MODES = new Set([
   'audio_transcription',
   'audio_speech',
 ])
-const MODEL_NAME = /^[^\s\p{C}*]{1,256}$/u
 /** Placeholder keys for servers without a key, because client libraries require one. */
 const NO_KEY = /^(?:|none|null|empty|dummy|fake|fake-key|no-key|not-needed|anything)$/i
+
+/** Whether gw can publish a model of that name. */
+export function isModelName(name: string): boolean {
+  return modelName.safeParse(name).success && !name.includes('*')
+}
 
 /** An element of `credential_list`. */
 export interface Credential {
@@ -90,11 +95,13 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   if (!params || nameOf?.text === undefined || modelOf?.text === undefined) {
     return entry.leave('an entry without `model_name` or `litellm_params.model`')
   }
-  if (!MODEL_NAME.test(nameOf.text)) {
+  if (!isModelName(nameOf.text)) {
     return entry.leave(
       `\`${nameOf.text}\`: gw publishes single models: a name with \`*\` or spaces is not supported`,
     )
   }
+  const template = [nameOf, modelOf].find(part => part.text?.includes('${'))
+  if (template) return entry.leave(`\`${template.text}\`: fill in the template first`)
   const info = entry.member('model_info')
   const modeOf = info?.member('mode')
   if (modeOf && !MODES.has(modeOf.text ?? '')) {
@@ -106,6 +113,11 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   if (provider === undefined || isTranslated(named.providerName)) {
     return entry.leave(
       `\`${nameOf.text}\`: gw speaks the OpenAI and the Anthropic protocol, and translates nothing`,
+    )
+  }
+  if (named.isGuess && !firstOf([params, credentialOf(params, shared)], ['api_base', 'base_url'])) {
+    return entry.leave(
+      `\`${named.model}\` has no provider, and is no known model of OpenAI or Anthropic: write \`provider/model\``,
     )
   }
   const credential = credentialOf(params, shared)
@@ -126,7 +138,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
       ...concurrencyOf(params),
     },
     servedModel: named.model,
-    weight: wholeNumber(params.member('weight'), 0) ?? 1,
+    weight: weightOf(params.member('weight')) ?? 1,
     priority: Math.max(0, (wholeNumber(params.member('order'), 1) ?? 1) - 1),
     price: priceOf([params, info], modeOf?.text),
     window: windowOf(info),
@@ -169,23 +181,33 @@ function baseUrlOf(provider: Provider, places: Places): string | undefined {
   const { suffix = '' } = provider
   const variable = variableIn(given.text)
   if (variable !== undefined) {
-    given.tally.addresses.add(variable)
-    given.keep().note(`the address was in ${variable}: set GW_${variable} in the environment of gw`)
-    return `${unknownAddress(variable)}${suffix}`
+    given
+      .keep()
+      .note(
+        `the address was in ${variable}: set GW_${variable} in the environment of gw, without a slash at its end`,
+      )
+    return `${given.tally.addressFor(variable)}${suffix}`
   }
   const url = URL.canParse(given.text) ? new URL(given.text) : undefined
-  if (url === undefined || url.username || url.password || url.search || url.hash) return undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || !/^[\w.:[\]-]+$/.test(url.hostname))
+    return undefined
+  if (url.username || url.password || url.search || url.hash) return undefined
   given.keep()
   // Azure's older addresses continue with the deployment, which is the model here.
-  const path = url.pathname.replace(/\/openai\/deployments\/.*$|\/chat\/completions$/, '').replace(/\/+$/, '')
-  if (path !== url.pathname.replace(/\/+$/, ''))
-    given.note('gw appends the path of each request itself: cut off here')
-  return url.origin + (path.endsWith(suffix) ? path : path + suffix)
+  const givenPath = url.pathname.replace(/\/+$/, '')
+  const path = givenPath.replace(/\/openai\/deployments\/.*$|\/chat\/completions$|\/messages$/, '')
+  if (path !== givenPath) given.note('gw appends the path of each request itself: cut off here')
+  return url.origin + joined(path, suffix)
 }
 
-/** Never resolves (RFC 2606), until the variable is set. */
-export function unknownAddress(variable: string): string {
-  return `https://${variable.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.invalid`
+/** A path and what has to follow, of which it may have the beginning: `/openai` and `/openai/v1`. */
+function joined(path: string, suffix: string): string {
+  const steps = suffix.split('/').slice(1)
+  for (let length = steps.length; length > 0; length--) {
+    const start = `/${steps.slice(0, length).join('/')}`
+    if (path.endsWith(start)) return path + suffix.slice(start.length)
+  }
+  return path + suffix
 }
 
 /** The key of a vendor is sent only to that vendor, unless the file sends it elsewhere. */
@@ -198,8 +220,12 @@ function keyOf(
   const given = firstOf(places, ['api_key'])
   if (given?.text === undefined) {
     const { keyVariable } = provider
-    const isVendors = provider.baseUrl === undefined || provider.baseUrl === baseUrl
-    return isVendors && keyVariable !== undefined ? { keyVariable } : {}
+    if (keyVariable === undefined) return {}
+    if (provider.baseUrl === undefined || provider.baseUrl === baseUrl) return { keyVariable }
+    firstOf(places, ['api_base', 'base_url'])?.note(
+      `it gets no credential: that of ${keyVariable} belongs to ${new URL(provider.baseUrl).host}. Add \`upstream_key\` if it needs one`,
+    )
+    return {}
   }
   const variable = variableIn(given.text)
   if (variable !== undefined) {
@@ -220,17 +246,21 @@ function headersOf(params: Part, publication: string): Headers {
   for (const [name, part] of params.member('extra_headers')?.members() ?? []) {
     const { text } = part
     const variable = text === undefined ? undefined : variableIn(text)
-    if (text === undefined || isReservedHeader(name))
+    if (text === undefined) part.leave('a header has a text')
+    else if (isReservedHeader(name))
       part.leave('gw sets this header itself: a credential belongs in `upstream_key`')
+    else if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) part.leave('HTTP allows no such header')
     else if (variable !== undefined) {
       part.keep()
       headers[name] = { env: variable }
-    } else if (holdsSecret(name, text) || secretShapes(text).length > 0 || isSecretHeader(name, text)) {
+    } else if (mayBeSecret(name, text)) {
       const env = part.tally.variableFor(text, `${variableName(publication)}_${variableName(name)}`)
       part.keep().note(`the file contains a secret, which was not copied: put it into ${env}`)
       headers[name] = { env }
     } else {
       part.keep()
+      if (!PUBLIC_HEADER.test(name))
+        part.note('copied as it is: if it is a secret, write `{ env: VARIABLE }` instead')
       headers[name] = text
     }
   }
@@ -240,6 +270,26 @@ function headersOf(params: Part, publication: string): Headers {
     headers['openai-organization'] = organization.text
   }
   return headers
+}
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/
+/** Headers that are known to hold no secret. */
+const PUBLIC_HEADER = /^(?:anthropic-(?:beta|version)|http-referer|x-title|user-agent|accept(?:-\w+)?)$/i
+const SECRET_NAME = /pass|pwd|secret|sign?ature|\bsig\b|-sig$|token|auth|key|cred|cookie|session/i
+/** A long word without spaces, in hexadecimal digits or base64. */
+const SECRET_VALUE = /^[\w+/=-]{20,}$/
+
+/** In doubt yes: a reference costs a variable, a copy a secret. */
+function mayBeSecret(name: string, text: string): boolean {
+  if (PUBLIC_HEADER.test(name)) return isSecretHeader(name, text)
+  return (
+    SECRET_NAME.test(name) ||
+    SECRET_VALUE.test(text) ||
+    holdsSecret(name, text) ||
+    secretShapes(text).length > 0 ||
+    isSecretHeader(name, text)
+  )
 }
 
 function timeoutOf(params: Part, shared: Shared): { silence?: Silence } {
@@ -270,6 +320,14 @@ function windowOf(info: Part | undefined): Window {
   }
 }
 
+/** A share of any scale, such as 0.9: {@link wholeWeights} makes whole numbers of those of one model. */
+function weightOf(part: Part | undefined): number | undefined {
+  const number = Number(part?.text ?? Number.NaN)
+  if (!(number >= 0 && number <= 1e12)) return undefined
+  part?.keep()
+  return number
+}
+
 function wholeNumber(part: Part | undefined, least: number): number | undefined {
   const number = Number(part?.text ?? Number.NaN)
   if (!Number.isSafeInteger(number) || number < least || number > 1_000_000_000) return undefined
@@ -277,11 +335,12 @@ function wholeNumber(part: Part | undefined, least: number): number | undefined 
   return number
 }
 
-const REFERENCE = /^os\.environ\/([A-Za-z_][A-Za-z0-9_]*)$/
+const REFERENCE = /^(?:os\.environ\/([A-Za-z_][A-Za-z0-9_]*)|\$\{([A-Za-z_][A-Za-z0-9_]*)\})$/
 
-/** The variable of `os.environ/NAME`. */
-function variableIn(text: string): string | undefined {
-  return REFERENCE.exec(text)?.[1]
+/** The variable of `os.environ/NAME`; also of `${NAME}`, which templates fill in before LiteLLM reads the file. */
+export function variableIn(text: string): string | undefined {
+  const [, name, templated] = REFERENCE.exec(text) ?? []
+  return name ?? templated
 }
 
 /** A model name as a variable name: `openai/gpt-4.1` is `OPENAI_GPT_4_1`. */

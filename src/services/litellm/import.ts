@@ -1,17 +1,19 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import { readFiles } from '../../config/files.ts'
-import { load } from '../../config/load.ts'
+import { emptiness, load } from '../../config/load.ts'
+import type { Node } from '../../config/node.ts'
 import { render } from '../../config/render.ts'
 import { Report } from '../../config/report.ts'
 import { resolveDocument } from '../../config/resolve.ts'
 import type { LoadPorts, Problem } from '../../config/types.ts'
 import { parseYaml } from '../../config/yaml.ts'
-import type { Resource } from '../../schema/kinds.ts'
+import { KINDS, type Resource } from '../../schema/kinds.ts'
 import type { AppPorts } from '../context.ts'
 import { ConfigurationInvalid } from '../invalid.ts'
-import { Assembly, resource } from './assembled.ts'
-import { type Credential, readDeployment, silenceOf, unknownAddress } from './deployment.ts'
+import { Assembly, endpointProblem, resource } from './assembled.ts'
+import { type Credential, isModelName, readDeployment, silenceOf, variableIn } from './deployment.ts'
 import { type Note, Part, Tally, type UnconvertedField } from './parts.ts'
+import { vendorVariables } from './providers.ts'
 import { reasonFor } from './reasons.ts'
 
 /** The result of an import. */
@@ -81,11 +83,14 @@ export async function importLitellm(
 ): Promise<ImportOutcome> {
   const report = new Report()
   const { sources } = await readFiles([path], { ...ports, environment: {}, known: new Set() }, report)
-  const [source] = sources
+  const [source, other] = sources
+  if (other) throw new CommandError('usage', `${path} has several files: an import takes one.`)
   if (source === undefined) return { ok: false, problems: report.problems() }
   const { contents, finding } = parseYaml(source)
   if (finding) report.add(finding)
-  const node = contents && resolveDocument(contents, source, report, {})
+  const empty = finding ? undefined : emptiness(contents, source)
+  if (empty) report.add(empty)
+  const node = contents && resolveDocument(contents, source, report, undefined)
   if (node && (node.kind !== 'map' || !node.entries.has('model_list'))) {
     report.add({
       code: 'missing_field',
@@ -94,13 +99,21 @@ export async function importLitellm(
     })
   }
   if (report.hasErrors || !node) return { ok: false, problems: report.problems() }
-  const tally = new Tally()
+  const tally = new Tally(new Set([...vendorVariables(), ...variablesIn(node)]))
   const root = Part.root(node, tally)
   const resources = resourcesOf(root, options.prices === true)
   leaveTheRest(root)
   const left = tally.left.toSorted(byPlace)
   const notes = tally.notes.toSorted(byPlace)
   return { ok: true, imported: { yaml: written(resources, tally), resources, left, notes } }
+}
+
+/** The environment variables that the file refers to. */
+function variablesIn(node: Node): readonly string[] {
+  if (node.kind === 'map') return [...node.entries.values()].flatMap(({ value }) => variablesIn(value))
+  if (node.kind === 'list') return node.items.flatMap(variablesIn)
+  const variable = node.kind === 'scalar' ? variableIn(node.written) : undefined
+  return variable === undefined ? [] : [variable]
 }
 
 function byPlace({ place: a }: UnconvertedField | Note, { place: b }: UnconvertedField | Note): number {
@@ -115,10 +128,21 @@ function resourcesOf(root: Part, usesPriceList: boolean): readonly Resource[] {
   const assembly = new Assembly(usesPriceList)
   for (const entry of root.member('model_list')?.items() ?? []) {
     const deployment = readDeployment(entry, shared)
-    if (deployment) assembly.add(deployment)
+    const problem = deployment && endpointProblem(deployment)
+    if (problem !== undefined) entry.leave(`\`${deployment?.publication}\`: ${problem}`)
+    else if (deployment) assembly.add(deployment)
   }
-  for (const section of [router, litellm]) carryFallbacks(section?.member('fallbacks'), assembly)
-  carryAliases(router?.member('model_group_alias'), assembly)
+  const fallbacks = [router, litellm].flatMap(section => fallbacksIn(section?.member('fallbacks')))
+  // An alias has the fallbacks of its model, and may have more.
+  const ofModels = fallbacks.filter(([name]) => assembly.has(name))
+  const aliases = router?.member('model_group_alias')
+  const targets = new Map(aliases?.members().map(([name, part]) => [name, aliasTarget(part).text]))
+  for (const [name, others] of ofModels) assembly.fallBack(name, others.items(), targets)
+  carryAliases(aliases, assembly)
+  for (const [name, others] of fallbacks) {
+    if (!assembly.has(name)) others.leave('no model of that name was imported')
+    else if (!ofModels.some(([, done]) => done === others)) assembly.fallBack(name, others.items(), targets)
+  }
   noteOnProtocols(root, assembly)
   return [
     ...settingsOf(root.member('general_settings')),
@@ -140,20 +164,20 @@ function credentialsOf(root: Part): ReadonlyMap<string, Credential> {
 }
 
 /** `fallbacks: [{ a: [b, c] }]`: b, then c, if a has no usable endpoint. */
-function carryFallbacks(fallbacks: Part | undefined, assembly: Assembly): void {
-  for (const item of fallbacks?.items() ?? []) {
-    for (const [name, others] of item.members()) {
-      if (assembly.has(name)) assembly.fallBack(name, others.items())
-      else others.leave('no model of that name was imported')
-    }
-  }
+function fallbacksIn(fallbacks: Part | undefined): readonly (readonly [name: string, others: Part])[] {
+  return fallbacks?.items().flatMap(item => item.members()) ?? []
+}
+
+function aliasTarget(alias: Part): Part {
+  return alias.member('model') ?? alias
 }
 
 /** `model_group_alias: { other: name }`, or `{ other: { model: name, hidden: true } }`. */
 function carryAliases(aliases: Part | undefined, assembly: Assembly): void {
   for (const [name, part] of aliases?.members() ?? []) {
-    const target = part.member('model') ?? part
-    if (target.text !== undefined && assembly.alias(name, target.text)) target.keep()
+    const target = aliasTarget(part)
+    if (!isModelName(name)) part.leave('a name with `*` or spaces is not supported')
+    else if (target.text !== undefined && assembly.alias(name, target.text)) target.keep()
     else part.leave('no model of that name was imported, or the alias is taken')
     part.member('hidden')?.leave('gw lists every callable model: `status: listed`')
   }
@@ -161,9 +185,12 @@ function carryAliases(aliases: Part | undefined, assembly: Assembly): void {
 
 function settingsOf(general: Part | undefined): readonly Resource[] {
   const retention = general?.member('maximum_spend_logs_retention_period')
-  if (retention?.text === undefined || !/^\d+[dhm]$/.test(retention.text)) return []
+  if (retention?.text === undefined) return []
+  const settings = { log: { retention: retention.text } }
+  const { error } = KINDS.settings.safeParse(settings)
+  if (error) return retention.leave(error.issues[0]?.message ?? 'gw has no such retention') ?? []
   retention.keep()
-  return [resource('settings', 'settings', { log: { retention: retention.text } })]
+  return [resource('settings', 'settings', settings)]
 }
 
 function noteOnProtocols(root: Part, assembly: Assembly): void {
@@ -193,8 +220,7 @@ function leaveTheRest(root: Part): void {
 /** The file, with gw variables in the place of LiteLLM address variables. */
 function written(resources: readonly Resource[], { addresses }: Tally): string {
   let yaml = render('default', resources)
-  for (const variable of addresses) {
-    const address = unknownAddress(variable)
+  for (const [variable, address] of addresses) {
     yaml = yaml.replaceAll(address, () => `\${GW_${variable}:-${address}}`)
   }
   return yaml

@@ -20,18 +20,39 @@ export interface Note {
 export class Tally {
   readonly left: UnconvertedField[] = []
   readonly notes: Note[] = []
-  /** Environment variables with addresses. */
-  readonly addresses = new Set<string>()
+  /** The addresses that stand for environment variables, by the variable. */
+  readonly addresses = new Map<string, string>()
   /** Literal keys and their variables: the same key always gets the same variable. */
   readonly #keyVariables = new Map<string, string>()
+  readonly #reserved: ReadonlySet<string>
   readonly #kept = new Set<string>()
   readonly #left = new Set<string>()
 
-  /** The variable for a literal key: `wanted`, or `wanted_2` if another key uses that name. */
+  /** @param reserved the variables that have a value of their own: those that the file names, and those of vendors. */
+  constructor(reserved: ReadonlySet<string>) {
+    this.#reserved = reserved
+  }
+
+  /** An address that never resolves (RFC 2606), in the place of one that is in a variable. */
+  addressFor(variable: string): string {
+    const known = this.addresses.get(variable)
+    if (known !== undefined) return known
+    const host = variable
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+    const taken = new Set(this.addresses.values())
+    let address = `https://${host}.invalid`
+    for (let count = 2; taken.has(address); count++) address = `https://${host}-${count}.invalid`
+    this.addresses.set(variable, address)
+    return address
+  }
+
+  /** The variable for a literal key: `wanted`, or `wanted_2` if that name has another value. */
   variableFor(secret: string, wanted: string): string {
     const known = this.#keyVariables.get(secret)
     if (known !== undefined) return known
-    const taken = new Set(this.#keyVariables.values())
+    const taken = new Set([...this.#reserved, ...this.#keyVariables.values()])
     let variable = wanted
     for (let count = 2; taken.has(variable); count++) variable = `${wanted}_${count}`
     this.#keyVariables.set(secret, variable)

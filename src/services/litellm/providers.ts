@@ -80,11 +80,17 @@ const TRANSLATED =
 
 /** Models that LiteLLM knows without a provider prefix. */
 const ANTHROPIC_MODEL = /^claude/
+const OPENAI_MODEL =
+  /^(?:ft:)?(?:gpt-|chatgpt-|o\d|text-embedding-|text-moderation|omni-moderation|dall-e|whisper|tts-|codex|computer-use|davinci|babbage)/
+/** Parts of LiteLLM's model names that choose how it calls the model. */
+const ROUTING_HINT = /^(?:o_series|gpt5_series|responses)\//
 
 export interface NamedModel {
   readonly providerName: string
   /** The upstream's model name. */
   readonly model: string
+  /** Neither the entry nor the name says which provider it is. */
+  readonly isGuess?: true
 }
 
 /** Parses `openai/gpt-4o`; the provider may also be a separate field. */
@@ -92,13 +98,25 @@ export function namedModel(model: string, custom: string | undefined): NamedMode
   if (custom !== undefined) {
     return {
       providerName: custom,
-      model: model.startsWith(`${custom}/`) ? model.slice(custom.length + 1) : model,
+      model: bareName(custom, model.startsWith(`${custom}/`) ? model.slice(custom.length + 1) : model),
     }
   }
   const slash = model.indexOf('/')
   const first = model.slice(0, Math.max(0, slash))
-  if (slash > 0) return { providerName: first, model: model.slice(slash + 1) }
-  return { providerName: ANTHROPIC_MODEL.test(model) ? 'anthropic' : 'openai', model }
+  if (slash > 0) return { providerName: first, model: bareName(first, model.slice(slash + 1)) }
+  if (ANTHROPIC_MODEL.test(model)) return { providerName: 'anthropic', model }
+  return { providerName: 'openai', model, ...(!OPENAI_MODEL.test(model) && { isGuess: true as const }) }
+}
+
+function bareName(providerName: string, model: string): string {
+  return providerName === 'openai' || providerName === 'azure' ? model.replace(ROUTING_HINT, '') : model
+}
+
+/** The variables that LiteLLM reads by itself, one of each provider. */
+export function vendorVariables(): readonly string[] {
+  return [...Object.values(PROVIDERS), COHERE_RERANK, COHERE_COMPATIBLE].flatMap(
+    ({ keyVariable }) => keyVariable ?? [],
+  )
 }
 
 export function isTranslated(providerName: string): boolean {
