@@ -88,7 +88,7 @@ export async function makeProgram(
     )
     .option(
       '--store <url>',
-      `the database, a file or postgres://…; also GW_STORE (default: ${DEFAULT_STORE})`,
+      `the database, sqlite:FILE or postgres://…; also GW_STORE (default: ${DEFAULT_STORE})`,
     )
     .addOption(new Option('--format <format>', 'output format; github and junit are for CI').choices(FORMATS))
     .option('-y, --yes', 'do not ask for confirmation')

@@ -64,14 +64,15 @@ async function typed({ io, signal }: Session, questions: readonly string[]): Pro
       const ask = () => stderr.write(questions[answers.length] ?? '')
       const take = (text: string) => {
         for (const character of text) {
-          if (character === INTERRUPT) return reject(new CommandError('interrupted'))
+          const isEnd = character === END && line === ''
+          if (character === INTERRUPT || isEnd) return reject(new CommandError('interrupted'))
           if (character === '\r' || character === '\n' || character === END) {
             answers.push(line)
             line = ''
             stderr.write('\n')
             if (answers.length === questions.length) return resolve()
             ask()
-          } else if (ERASE.has(character)) line = line.slice(0, -1)
+          } else if (ERASE.has(character)) line = line.replace(/.$/su, '')
           else line += character
         }
       }

@@ -23,6 +23,9 @@ export async function writeNewFiles(
   files: readonly NewFile[],
   other: typeof CONFIG_FILE | typeof CONFIG_FOLDER,
 ): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (found && !found.isDirectory())
+    throw new CommandError('file_exists', `${folder} exists already, and is not a directory.`)
   const existing: string[] = []
   for (const path of [other, ...files.map(file => file.path)]) {
     if (await exists(join(folder, path))) existing.push(path)

@@ -61,5 +61,5 @@ async function reserve(absolute: string, folder: string, key: string): Promise<R
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code === 'EEXIST' ? 'it already exists' : message
+  return code === 'EEXIST' && !/mkdir/.test(message) ? 'it already exists' : message
 }

@@ -51,6 +51,17 @@ describe('gw import litellm', () => {
     expect(existsSync(dir.at('mine/gw.yaml'))).toBe(false)
   })
 
+  it('rejects an output that is a file, and a folder with several files', async () => {
+    const { dir, cwd } = world()
+    dir.write('taken', '')
+    const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', 'taken'], { cwd })
+    expect([exit, stderr]).toEqual([4, expect.stringContaining('is not a directory')])
+    dir.write('several/a.yaml', 'model_list: []')
+    dir.write('several/b.yaml', 'model_list: []')
+    const several = await gw(['import', 'litellm', 'several'], { cwd })
+    expect([several.exit, several.stderr]).toEqual([64, expect.stringContaining('has several files')])
+  })
+
   it('says in JSON all that it says in text', async () => {
     const { cwd } = world()
     const { stdout } = await gw(['import', 'litellm', 'config.yaml', '--format', 'json'], { cwd })

@@ -71,7 +71,7 @@ describe('gw users create', () => {
     const { run } = await setUp()
     const done = await run('users create tom --tenant acme', {
       terminal: 80,
-      stdin: 'correct horsX\u007fe\rcorrect horse\r',
+      stdin: 'correct hors\u{1f600}\u007fe\rcorrect horse\r',
     })
     expect(done).toEqual({
       exit: 0,
@@ -80,7 +80,7 @@ describe('gw users create', () => {
     })
   })
 
-  test('rejects two that differ, one that is too short, and Ctrl-C', async () => {
+  test('rejects two that differ, one that is too short, Ctrl-C, and Ctrl-D on an empty line', async () => {
     const { run, users } = await setUp()
     const differ = await run('users create ada --role admin', {
       terminal: 80,
@@ -91,6 +91,7 @@ describe('gw users create', () => {
     expect([short.exit, short.stderr]).toEqual([64, expect.stringContaining('at least 8 characters')])
     const left = await run('users create ada --role admin', { terminal: 80, stdin: 'one\u0003' })
     expect(left.exit).toBe(130)
+    expect((await run('users create ada --role admin', { terminal: 80, stdin: '\u0004' })).exit).toBe(130)
     expect(await (await users()).users()).toEqual([])
   })
 

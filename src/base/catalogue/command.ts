@@ -32,7 +32,7 @@ export const COMMAND_FAULTS = {
     number: 'GW2001',
     exit: EXIT.unexpected,
     title: 'The store cannot be opened.',
-    hint: 'Check the path of --store, its permissions and the free space.',
+    hint: 'Check --store: of SQLite the path, its permissions and the free space; of PostgreSQL the address and the server.',
   },
   store_too_new: {
     number: 'GW2002',

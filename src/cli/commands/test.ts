@@ -18,7 +18,7 @@ interface Options {
 export function testCommand(bind: BindHandler): Command {
   return newCommand('test', 'Check assertions about a configuration: allowed models, routes and costs.', [
     'gw test -c ./config                                  # every *.test.yaml in it',
-    'gw test -c ./config policies.test.yaml',
+    'gw test -c ./config config/policies.test.yaml',
     'gw test -c ./config --format junit -o report.xml     # for CI',
   ])
     .argument('[file...]', 'test files (default: every *.test.yaml of the configuration)')
