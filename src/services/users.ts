@@ -55,8 +55,8 @@ export async function createUser(
 ): Promise<UserShown> {
   const { store, signal } = context
   const place = { role, ...(tenant !== undefined && { tenant }) }
-  assertValid(userName.safeParse(name))
-  assertValid(userPlace.safeParse(place))
+  assertValid('user name', userName.safeParse(name))
+  assertValid('role', userPlace.safeParse(place))
   signal.throwIfAborted()
   if (await store.users.user(name)) {
     throw new CommandError('already_exists', `There is a user ${name} already.`, {
@@ -161,18 +161,19 @@ async function findUser({ store }: Context, name: string): Promise<User> {
 
 async function hashed({ hasher, signal }: Context, askPassword: () => Promise<string>): Promise<string> {
   const password = await askPassword()
-  assertValid(passwordSchema.safeParse(password))
+  assertValid('password', passwordSchema.safeParse(password))
   const hash = await hasher.hash(password)
   signal.throwIfAborted()
   return hash
 }
 
 /** The error names the rule, never the value. */
-function assertValid(result: {
-  readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined
-}): void {
+function assertValid(
+  what: string,
+  result: { readonly error?: { readonly issues: readonly { readonly message: string }[] } | undefined },
+): void {
   const [issue] = result.error?.issues ?? []
-  if (issue) throw new CommandError('usage', `${issue.message}.`)
+  if (issue) throw new CommandError('usage', `Invalid ${what}: ${issue.message}.`)
 }
 
 function shown(user: User): UserShown {

@@ -88,7 +88,10 @@ describe('gw users create', () => {
     })
     expect([differ.exit, differ.stderr]).toEqual([64, expect.stringContaining('The two passwords differ.')])
     const short = await run('users create ada --role admin --password -', { stdin: 'short\n' })
-    expect([short.exit, short.stderr]).toEqual([64, expect.stringContaining('at least 8 characters')])
+    expect([short.exit, short.stderr]).toEqual([
+      64,
+      expect.stringContaining('Invalid password: at least 8 characters.'),
+    ])
     const left = await run('users create ada --role admin', { terminal: 80, stdin: 'one\u0003' })
     expect(left.exit).toBe(130)
     expect((await run('users create ada --role admin', { terminal: 80, stdin: '\u0004' })).exit).toBe(130)
