@@ -45,7 +45,7 @@ export class LoggedOut extends Error {
 const ENDED = 'gw-session-ended'
 
 export interface SessionEvents {
-  /** The session has ended, or is another one: nothing that was read in it may be shown any more. */
+  /** The session has ended, or is another one: what was read in it is dropped, before the page is drawn anew. */
   readonly onEnd: () => void
   /** The answer to any request but that for the session says that the session has ended. */
   readonly onRejected: () => void

@@ -99,11 +99,11 @@ export function queriesOf(api: Api) {
     /** How many endpoints each model is bound to. */
     bindingCounts: () =>
       queryOptions({
-        queryKey: ['bindings', 'counts'],
-        queryFn: async () => {
+        queryKey: ['bindings', { of: 'publications' }],
+        queryFn: async ({ signal }) => {
           const counts = new Map<string, number>()
           for (const { publication } of await allRows(query =>
-            dataOf(api.GET('/api/v1/bindings', { params: { query } })),
+            dataOf(api.GET('/api/v1/bindings', { params: { query }, signal })),
           ))
             counts.set(publication, (counts.get(publication) ?? 0) + 1)
           return counts
@@ -111,18 +111,21 @@ export function queriesOf(api: Api) {
       }),
     endpointNames: () =>
       queryOptions({
-        queryKey: ['names', 'endpoints'],
-        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/endpoints', { params: { query } }))),
+        queryKey: ['names', { of: 'endpoints' }],
+        queryFn: ({ signal }) =>
+          allNames(query => dataOf(api.GET('/api/v1/endpoints', { params: { query }, signal }))),
       }),
     tenantNames: () =>
       queryOptions({
-        queryKey: ['names', 'tenants'],
-        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/tenants', { params: { query } }))),
+        queryKey: ['names', { of: 'tenants' }],
+        queryFn: ({ signal }) =>
+          allNames(query => dataOf(api.GET('/api/v1/tenants', { params: { query }, signal }))),
       }),
     modelNames: () =>
       queryOptions({
-        queryKey: ['names', 'models'],
-        queryFn: () => allNames(query => dataOf(api.GET('/api/v1/models', { params: { query } }))),
+        queryKey: ['names', { of: 'models' }],
+        queryFn: ({ signal }) =>
+          allNames(query => dataOf(api.GET('/api/v1/models', { params: { query }, signal }))),
       }),
     tenants: (query: Omit<QueryOf<'list_tenants'>, 'limit' | 'cursor'> = {}) =>
       pages(['tenants', query], cursor =>

@@ -8,7 +8,6 @@ import { Dialog } from '../ui/dialog.tsx'
 import { ChoiceField } from '../ui/fields.tsx'
 import { TextFilter, useFilters } from '../ui/filters.tsx'
 import { clockTime, count, milliseconds, money, NONE } from '../ui/format.ts'
-import { useNow } from '../ui/now.ts'
 import { Facts, PageHead, Prose } from '../ui/page.tsx'
 import { PagedTable } from '../ui/table.tsx'
 
@@ -46,8 +45,9 @@ export function Calls() {
     request: '',
     time: '24h',
   })
-  // The start of the hour: consoles that ask the same question share the answer.
-  const hourMs = useNow(HOUR_MS)
+  // The beginning of the hour: consoles that ask the same question share the answer. It stays while the page is open, since a list
+  // that is read would go back to its start; the newest calls come by events.
+  const [hourMs] = useState(() => Math.floor(Date.now() / HOUR_MS) * HOUR_MS)
   const spanMs = SPAN_MS[filters.time]
   const isOfRejected = filters.show === 'rejected'
   const common = {

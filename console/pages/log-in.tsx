@@ -33,8 +33,9 @@ export function LogIn({
     },
     onSuccess: async session => {
       api.begin(session?.csrf_token)
-      await client.invalidateQueries({ queryKey: queries.session().queryKey })
       onLinkUsed()
+      // Not only invalidated: if it cannot be read, the session before must not be shown.
+      await client.resetQueries({ queryKey: queries.session().queryKey })
     },
     onSettled: () => setPassword(''),
   })

@@ -176,7 +176,7 @@ export function Playground() {
                 run && (
                   // Both may be of one model.
                   // oxlint-disable-next-line react/no-array-index-key
-                  <Section key={index} title={run.model || 'Answer'}>
+                  <Section key={index} title={run.model}>
                     <RunView run={run} />
                   </Section>
                 ),

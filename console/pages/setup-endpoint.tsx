@@ -162,6 +162,7 @@ export function EndpointStep({ onMade }: { readonly onMade: (made: Answering) =>
             onFix={({ base_url: fixedUrl = url, protocol: fixed = protocol }) => {
               setUrl(fixedUrl)
               setProtocol(fixed)
+              setListed([])
               startProbe({ url: fixedUrl, protocol: fixed, model })
             }}
           />

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { type Bar, BarChart } from '../ui/chart.tsx'
@@ -55,9 +55,10 @@ export function Usage() {
   const isOffered = (each: Dimension) => isAdmin || (each !== 'endpoint' && each !== 'tenant')
   const splits = SPLITS.filter(each => each !== by && isOffered(each))
   const split = splits.find(each => each === filters.split)
-  const usage = useQuery(
-    queries.usage({ by, ...(split && { split }), ...spanOf(filters.days, nowMs), ...set }),
-  )
+  const usage = useQuery({
+    ...queries.usage({ by, ...(split && { split }), ...spanOf(filters.days, nowMs), ...set }),
+    placeholderData: keepPreviousData,
+  })
   return (
     <>
       <PageHead

@@ -5,7 +5,7 @@ const TICK_MS = 5_000
 /**
  * The time, for texts such as "2 min ago".
  *
- * @param stepMs The start of the present one is returned, such as of the hour: for queries that are to stay the same for a while.
+ * @param stepMs It is rounded down to a multiple of this: for queries that are to stay the same for a while.
  */
 export function useNow(stepMs = 1): number {
   const [now, setNow] = useState(() => startOf(stepMs))

@@ -39,8 +39,8 @@ export function priceParts(price: Price, currency = ''): readonly (readonly [nam
 export function priceText(price: Price | undefined): string {
   if (!price) return 'free'
   const { input, output, cached_input: _read, cache_write: _write, ...others } = price
-  const rest = priceParts(others).map(([name, text]) => `${text} a ${name}`)
   const hasTokens = input !== undefined || output !== undefined
+  const rest = priceParts(hasTokens ? others : price).map(([name, text]) => `${text} a ${name}`)
   const tokens = `${input === undefined ? NONE : money(input)} / ${output === undefined ? NONE : money(output)}`
   return [...(hasTokens ? [tokens] : []), ...rest].join(' + ') || 'free'
 }

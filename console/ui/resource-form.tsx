@@ -64,7 +64,8 @@ export function ResourceForm({
   readonly onClose: () => void
   readonly onDone?: (name: string) => void
 }) {
-  // The one that the user has seen: what others change meanwhile is neither undone nor overwritten unseen.
+  // The one that the user has seen: what others change meanwhile is not undone. A field that both change is as the user entered
+  // it, and the preview shows that.
   const [resource, setResource] = useState(present)
   const initial = valuesOf(allFields, resource ?? preset)
   const [variant, setVariant] = useState(variants?.of(resource ?? preset))
@@ -104,6 +105,7 @@ export function ResourceForm({
             ...latest,
             ...Object.fromEntries(Object.entries(entered).filter(([path]) => isTouched(path))),
           })
+          if (variants && variant === variants.of(resource ?? preset)) setVariant(variants.of(present))
           setResource(present)
         }}
         onClose={onClose}
@@ -283,6 +285,16 @@ function pairText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
+/** The object in a text; undefined if it is none. */
+function jsonIn(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** A JSON merge patch of the fields that differ; of a new resource, all that are filled in. */
 function patchFrom(fields: readonly FormField[], before: Values, after: Values, resource: Fields): Fields {
   const patch: Record<string, unknown> = {}
@@ -322,7 +334,9 @@ function valueOf(text: string, type: FormField['type'], old: unknown): unknown {
   const before = isObject(old) ? old : {}
   const made = pairsIn(text)
   const gone = Object.keys(before).filter(name => !(name in made))
-  const changed = Object.entries(made).filter(([name, value]) => value !== pairText(before[name]))
+  const changed = Object.entries(made)
+    .filter(([name, value]) => value !== pairText(before[name]))
+    .map(([name, value]) => [name, isObject(before[name]) ? (jsonIn(value) ?? value) : value] as const)
   return Object.fromEntries([...changed, ...gone.map(name => [name, null] as const)])
 }
 

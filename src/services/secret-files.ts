@@ -60,6 +60,6 @@ async function reserve(absolute: string, folder: string, key: string): Promise<R
 }
 
 function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code === 'EEXIST' && !/mkdir/.test(message) ? 'it already exists' : message
+  const { code, syscall, message } = error as NodeJS.ErrnoException
+  return code === 'EEXIST' && syscall !== 'mkdir' ? 'it already exists' : message
 }

@@ -131,6 +131,7 @@ interface Fields {
   readonly headers?: unknown
   readonly max_concurrency?: unknown
   readonly priority?: unknown
+  readonly weight?: unknown
 }
 
 /** The fields of each resource of an import, by kind and name. */
@@ -289,6 +290,19 @@ describe('names', () => {
     },
   )
 
+  it('a template within an address, a key or a header is not copied', async () => {
+    const { fields, text, yaml } = await converted(
+      file(
+        '{model_name: a, litellm_params: {model: openai/a, api_base: "https://x.example/${TENANT}/v1"}}',
+        '{model_name: b, litellm_params: {model: openai/b, api_key: "sk-${SUFFIX}"}}',
+        '{model_name: c, litellm_params: {model: openai/c, extra_headers: {X-Team: "team ${TEAM}"}}}',
+      ),
+    )
+    expect([...fields.keys()].filter(name => name.startsWith('publication/'))).toEqual(['publication/c'])
+    expect(yaml).not.toMatch(/TENANT|SUFFIX|TEAM/)
+    expect(text.match(/fill in the template first/g)).toHaveLength(3)
+  })
+
   it('a template is read as the variable that fills it in, and is no name', async () => {
     const { fields, text } = await converted(
       file(
@@ -297,7 +311,7 @@ describe('names', () => {
       ),
     )
     expect(fields.get('endpoint/openai')).toMatchObject({ upstream_key: { env: 'MY_KEY' } })
-    expect(text).toContain('`${GW_X}`: fill in the template first')
+    expect(text).toContain('`model_name`: LiteLLM does not fill in `${…}`')
   })
 })
 
@@ -309,6 +323,35 @@ describe('fallbacks', () => {
     const { fields } = await converted(`${file(A, B)}litellm_settings: {fallbacks: [{a: [b]}]}\n`)
     const bindings = [...fields].filter(([name]) => name.startsWith('binding/a '))
     expect(bindings.map(([, spec]) => spec.priority)).toEqual([0, 1])
+  })
+
+  it('have weights of their own tier alone', async () => {
+    const entry = (name: string, weight: number, host: string) =>
+      `{model_name: ${name}, litellm_params: {model: openai/${name}, api_base: "https://${host}.example/v1", weight: ${weight}}}`
+    const { fields } = await converted(
+      `${file(
+        entry('a', 0.7, 'one'),
+        entry('a', 0.3, 'two'),
+        entry('b', 200_000, 'three'),
+        entry('b', 100_000, 'four'),
+      )}litellm_settings: {fallbacks: [{a: [b]}]}\n`,
+    )
+    const weights = [...fields]
+      .filter(([name]) => name.startsWith('binding/a '))
+      .map(([, { weight }]) => weight)
+    expect(weights).toEqual([7, 3, 200_000, 100_000])
+  })
+
+  it('at the other address of a limited account share one endpoint', async () => {
+    const { fields } = await converted(
+      `${file(
+        '{model_name: c1, litellm_params: {model: anthropic/claude-1}}',
+        '{model_name: c2, litellm_params: {model: anthropic/claude-2}}',
+        '{model_name: z, litellm_params: {model: deepseek/deepseek-chat, max_parallel_requests: 5}}',
+      )}litellm_settings: {fallbacks: [{c1: [z]}, {c2: [z]}]}\n`,
+    )
+    const limited = [...fields].filter(([, spec]) => spec.max_concurrency === 5)
+    expect(limited.map(([name]) => name)).toEqual(['endpoint/deepseek', 'endpoint/deepseek-anthropic'])
   })
 
   it('of an alias are its own, beside those of its model', async () => {

@@ -1,5 +1,5 @@
 import { listedPrice, PRICE_PAGES, PRICES_AS_OF } from '../../config/vendors/prices.ts'
-import { VENDORS } from '../../config/vendors/table.ts'
+import { VENDORS, type Vendor } from '../../config/vendors/table.ts'
 import {
   bindingName,
   encode,
@@ -46,6 +46,8 @@ export class Assembly {
   readonly #endpoints: Endpoint[] = []
   readonly #publications = new Map<string, Publication>()
   readonly #usesPriceList: boolean
+  /** Of an account, by the vendor's other address: a second fallback to it has the same endpoint. */
+  readonly #otherAddresses = new WeakMap<Account, Map<string, Account>>()
 
   /** @param usesPriceList models without a price in the file get the listed price, if there is one. */
   constructor(usesPriceList: boolean) {
@@ -84,7 +86,7 @@ export class Assembly {
         part.leave('no model of that name was imported')
         continue
       }
-      const own = standIns(other, protocols)
+      const own = standIns(other, protocols, (account, vendor) => this.#atOtherAddress(account, vendor))
       if (own.length === 0) {
         part.leave('of another protocol, in which its vendor has no address: gw translates nothing')
         continue
@@ -101,6 +103,14 @@ export class Assembly {
         this.#bind(publication, account, { servedModel, weight, priority })
       }
     }
+  }
+
+  #atOtherAddress(account: Account, { id, protocol, baseUrl, auth }: Vendor): Account {
+    const known = this.#otherAddresses.get(account) ?? new Map<string, Account>()
+    this.#otherAddresses.set(account, known)
+    const other = known.get(id) ?? { ...account, providerName: id, protocol, baseUrl, ...(auth && { auth }) }
+    known.set(id, other)
+    return other
   }
 
   /** Adds another name for a publication. False if the name is taken, or the publication does not exist. */
@@ -131,13 +141,15 @@ export class Assembly {
     )
     const rest = [...this.#publications.values()].flatMap(publication => [
       resource('publication', publication.name, publicationSpec(publication)),
-      ...wholeWeights(publication.bindings).map(binding =>
-        resource(
-          'binding',
-          bindingName(publication.name, binding.endpoint.name),
-          bindingSpec(publication.name, binding),
+      ...inTiers(publication.bindings)
+        .flatMap(wholeWeights)
+        .map(binding =>
+          resource(
+            'binding',
+            bindingName(publication.name, binding.endpoint.name),
+            bindingSpec(publication.name, binding),
+          ),
         ),
-      ),
     ])
     return [...endpoints, ...rest]
   }
@@ -206,7 +218,11 @@ interface StandIn {
 }
 
 /** The usable bindings of the first tier for a publication of `protocols`: unchanged, or at another address. */
-function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): readonly StandIn[] {
+function standIns(
+  { bindings }: Publication,
+  protocols: ReadonlySet<Protocol>,
+  atOtherAddress: (account: Account, vendor: Vendor) => Account,
+): readonly StandIn[] {
   const least = Math.min(...bindings.map(({ priority }) => priority))
   const first = bindings.filter(binding => binding.priority === least)
   const own = first.filter(({ endpoint }) => protocols.has(endpoint.account.protocol))
@@ -216,11 +232,11 @@ function standIns({ bindings }: Publication, protocols: ReadonlySet<Protocol>): 
     // The credential must go only to its vendor, so a custom address has no second one.
     if (provider === undefined || provider.baseUrl !== account.baseUrl) return []
     const vendors = [...protocols].flatMap(protocol => sameAccountIn(provider, protocol) ?? [])
-    return vendors.map(({ id, title, protocol, baseUrl, auth }) => ({
-      account: { ...account, providerName: id, protocol, baseUrl, ...(auth && { auth }) },
+    return vendors.map(vendor => ({
+      account: atOtherAddress(account, vendor),
       servedModel,
       weight,
-      title,
+      title: vendor.title,
     }))
   })
 }
@@ -291,7 +307,18 @@ function bindingSpec(publication: string, { endpoint, servedModel, weight, prior
 
 const MAX_WEIGHT = 1_000_000
 
-/** Bindings with weights in whole numbers of the same proportions, to a millionth of the largest. */
+/** The bindings by their priority: only within one their weights are compared. */
+function inTiers(bindings: readonly Binding[]): readonly (readonly Binding[])[] {
+  const tiers = new Map<number, Binding[]>()
+  for (const binding of bindings) {
+    const tier = tiers.get(binding.priority)
+    if (tier) tier.push(binding)
+    else tiers.set(binding.priority, [binding])
+  }
+  return [...tiers.values()]
+}
+
+/** Bindings of one priority with weights in whole numbers of the same proportions, to a millionth of the largest. */
 export function wholeWeights<Weighted extends { readonly weight: number }>(
   bindings: readonly Weighted[],
 ): readonly Weighted[] {

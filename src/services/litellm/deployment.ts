@@ -70,6 +70,13 @@ const MODES = new Set([
 /** Placeholder keys for servers without a key, because client libraries require one. */
 const NO_KEY = /^(?:|none|null|empty|dummy|fake|fake-key|no-key|not-needed|anything)$/i
 
+const TEMPLATE = 'LiteLLM does not fill in `${…}`: fill in the template first'
+
+/** Whether a text has variables, but is not one as a whole, which {@link variableIn} reads. */
+function isTemplate(text: string | undefined): boolean {
+  return text?.includes('${') === true && variableIn(text) === undefined
+}
+
 /** Whether gw can publish a model of that name. */
 export function isModelName(name: string): boolean {
   return modelName.safeParse(name).success && !name.includes('*')
@@ -100,8 +107,16 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
       `\`${nameOf.text}\`: gw publishes single models: a name with \`*\` or spaces is not supported`,
     )
   }
-  const template = [nameOf, modelOf].find(part => part.text?.includes('${'))
-  if (template) return entry.leave(`\`${template.text}\`: fill in the template first`)
+  const credential = credentialOf(params, shared)
+  const address = firstOf([params, credential], ['api_base', 'base_url'])
+  const key = firstOf([params, credential], ['api_key'])
+  const template = [nameOf, modelOf, address, key].find(
+    part =>
+      isTemplate(part?.text) ||
+      (part === nameOf && part.text?.includes('${')) ||
+      (part === modelOf && part.text?.includes('${')),
+  )
+  if (template) return entry.leave(`\`${template.path.at(-1)}\`: ${TEMPLATE}`)
   const info = entry.member('model_info')
   const modeOf = info?.member('mode')
   if (modeOf && !MODES.has(modeOf.text ?? '')) {
@@ -115,13 +130,12 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
       `\`${nameOf.text}\`: gw speaks the OpenAI and the Anthropic protocol, and translates nothing`,
     )
   }
-  if (named.isGuess && !firstOf([params, credentialOf(params, shared)], ['api_base', 'base_url'])) {
+  if (named.isGuess && !address) {
     return entry.leave(
       `\`${named.model}\` has no provider, and is no known model of OpenAI or Anthropic: write \`provider/model\``,
     )
   }
-  const credential = credentialOf(params, shared)
-  const baseUrl = baseUrlOf(provider, [params, credential])
+  const baseUrl = baseUrlOf(provider, address)
   if (baseUrl === undefined)
     return entry.leave(`\`${nameOf.text}\`: its address is missing, or none that gw takes`)
   for (const part of [nameOf, modelOf, custom, modeOf]) part?.keep()
@@ -132,7 +146,7 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
       providerName: named.providerName,
       protocol: provider.protocol,
       baseUrl,
-      ...keyOf(provider, baseUrl, [params, credential], nameOf.text),
+      ...keyOf(provider, baseUrl, { key, address }, nameOf.text),
       headers: headersOf(params, nameOf.text),
       ...timeoutOf(params, shared),
       ...concurrencyOf(params),
@@ -175,8 +189,7 @@ function firstOf(places: Places, names: readonly string[]): Part | undefined {
   return undefined
 }
 
-function baseUrlOf(provider: Provider, places: Places): string | undefined {
-  const given = firstOf(places, ['api_base', 'base_url'])
+function baseUrlOf(provider: Provider, given: Part | undefined): string | undefined {
   if (given?.text === undefined) return provider.baseUrl
   const { suffix = '' } = provider
   const variable = variableIn(given.text)
@@ -214,15 +227,14 @@ function joined(path: string, suffix: string): string {
 function keyOf(
   provider: Provider,
   baseUrl: string,
-  places: Places,
+  { key: given, address }: Readonly<Record<'key' | 'address', Part | undefined>>,
   publication: string,
 ): { keyVariable?: string } {
-  const given = firstOf(places, ['api_key'])
   if (given?.text === undefined) {
     const { keyVariable } = provider
     if (keyVariable === undefined) return {}
     if (provider.baseUrl === undefined || provider.baseUrl === baseUrl) return { keyVariable }
-    firstOf(places, ['api_base', 'base_url'])?.note(
+    address?.note(
       `it gets no credential: that of ${keyVariable} belongs to ${new URL(provider.baseUrl).host}. Add \`upstream_key\` if it needs one`,
     )
     return {}
@@ -249,6 +261,7 @@ function headersOf(params: Part, publication: string): Headers {
     if (text === undefined) part.leave('a header has a text')
     else if (isReservedHeader(name))
       part.leave('gw sets this header itself: a credential belongs in `upstream_key`')
+    else if (isTemplate(text)) part.leave(TEMPLATE)
     else if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text)) part.leave('HTTP allows no such header')
     else if (variable !== undefined) {
       part.keep()
@@ -276,7 +289,8 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/
 /** Headers that are known to hold no secret. */
 const PUBLIC_HEADER = /^(?:anthropic-(?:beta|version)|http-referer|x-title|user-agent|accept(?:-\w+)?)$/i
-const SECRET_NAME = /pass|pwd|secret|sign?ature|\bsig\b|-sig$|token|auth|key|cred|cookie|session/i
+const SECRET_NAME =
+  /(?:^|[-_])(?:pass(?:word|wd|phrase)?|pwd|secret|signature|sig|token|auth|authorization|\w*key|cred\w*|cookie|session)(?:$|[-_])/i
 /** A long word without spaces, in hexadecimal digits or base64. */
 const SECRET_VALUE = /^[\w+/=-]{20,}$/
 

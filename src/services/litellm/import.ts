@@ -135,13 +135,14 @@ function resourcesOf(root: Part, usesPriceList: boolean): readonly Resource[] {
   const fallbacks = [router, litellm].flatMap(section => fallbacksIn(section?.member('fallbacks')))
   // An alias has the fallbacks of its model, and may have more.
   const ofModels = fallbacks.filter(([name]) => assembly.has(name))
+  const ofOthers = fallbacks.filter(([name]) => !assembly.has(name))
   const aliases = router?.member('model_group_alias')
   const targets = new Map(aliases?.members().map(([name, part]) => [name, aliasTarget(part).text]))
   for (const [name, others] of ofModels) assembly.fallBack(name, others.items(), targets)
   carryAliases(aliases, assembly)
-  for (const [name, others] of fallbacks) {
-    if (!assembly.has(name)) others.leave('no model of that name was imported')
-    else if (!ofModels.some(([, done]) => done === others)) assembly.fallBack(name, others.items(), targets)
+  for (const [name, others] of ofOthers) {
+    if (assembly.has(name)) assembly.fallBack(name, others.items(), targets)
+    else others.leave('no model of that name was imported')
   }
   noteOnProtocols(root, assembly)
   return [
