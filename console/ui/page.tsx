@@ -157,18 +157,12 @@ export function LoadedPage<Data>({
   readonly query: Result<Data>
   readonly children: (data: Data) => ReactNode
 }) {
-  const data = presentData(query)
-  if (data !== undefined)
-    return (
-      <>
-        {query.error && <Failure error={query.error} />}
-        {children(data)}
-      </>
-    )
+  const loaded = <Loaded query={query}>{children}</Loaded>
+  if (presentData(query) !== undefined) return loaded
   return (
     <>
       <PageHead title={name} crumbs={[crumb]} />
-      <Loaded query={query}>{children}</Loaded>
+      {loaded}
     </>
   )
 }

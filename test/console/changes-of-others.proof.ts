@@ -213,7 +213,8 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
     const answered = page.waitForResponse('**/api/v1/endpoints/probe')
     answer()
     await (await answered).finished()
-    await page.evaluate('new Promise(done => setTimeout(done, 300))')
+    // What the answer would change is drawn by then.
+    await page.evaluate('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
     expect(await page.getByLabel('Model at the upstream').inputValue()).toBe('own-model')
   })
 

@@ -110,12 +110,9 @@ export function readDeployment(entry: Part, shared: Shared): Deployment | undefi
   const credential = credentialOf(params, shared)
   const address = firstOf([params, credential], ['api_base', 'base_url'])
   const key = firstOf([params, credential], ['api_key'])
-  const template = [nameOf, modelOf, address, key].find(
-    part =>
-      isTemplate(part?.text) ||
-      (part === nameOf && part.text?.includes('${')) ||
-      (part === modelOf && part.text?.includes('${')),
-  )
+  const template =
+    [nameOf, modelOf].find(({ text }) => text?.includes('${')) ??
+    [address, key].find(part => isTemplate(part?.text))
   if (template) return entry.leave(`\`${template.path.at(-1)}\`: ${TEMPLATE}`)
   const info = entry.member('model_info')
   const modeOf = info?.member('mode')
@@ -334,7 +331,7 @@ function windowOf(info: Part | undefined): Window {
   }
 }
 
-/** A share of any scale, such as 0.9: {@link wholeWeights} makes whole numbers of those of one model. */
+/** A share of any scale, such as 0.9: `wholeWeights` makes whole numbers of those of one priority. */
 function weightOf(part: Part | undefined): number | undefined {
   const number = Number(part?.text ?? Number.NaN)
   if (!(number >= 0 && number <= 1e12)) return undefined
