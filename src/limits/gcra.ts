@@ -8,11 +8,15 @@ import type { Rate } from '../schema/limits.ts'
  * admits exactly N. Times are whole milliseconds of a monotonic clock: setting the wall clock back must not block a key.
  */
 const MINUTE_MS = 60_000
+/** Of more, two are merged, which may give back less. */
+const MAX_LOWS = 32
 
 export class RateBucket {
   #limit = 0
   #used = 0
   #atMs = 0
+  /** By time, rising: `used` is the lowest level from before `atMs` on. */
+  readonly #lows: { readonly atMs: number; used: number }[] = []
 
   /**
    * Time until `units` can be taken; 0: now. Takes nothing.
@@ -28,14 +32,30 @@ export class RateBucket {
   }
 
   /** Takes `units`, after {@link waitMs} returned 0 at the same time. */
-  take(units: number): void {
+  take({ limit }: Rate, units: number, nowMs: number): void {
+    this.#drain(limit, nowMs)
+    this.#recordLow()
     this.#used += units * MINUTE_MS
   }
 
-  /** Corrects a taken amount by `units`, which may be negative. Debt delays later requests. */
-  correct(units: number, nowMs: number): void {
+  /**
+   * Corrects what was taken at `takenAtMs` by `units`. More is a debt, which delays later requests. Less makes the level what
+   * it would be if less had been taken: units that have drained meanwhile cannot be used again.
+   *
+   * @returns the effective correction, in whole units.
+   */
+  correct(units: number, takenAtMs: number, nowMs: number): number {
     this.#drain(this.#limit, nowMs)
-    this.#used = Math.max(0, this.#used + units * MINUTE_MS)
+    if (units >= 0) {
+      this.#used += units * MINUTE_MS
+      return units
+    }
+    const lowest = this.#lowestSince(takenAtMs)
+    const returned = Math.min(-units * MINUTE_MS, lowest)
+    this.#used -= returned
+    for (const low of this.#lows)
+      low.used = low.atMs > takenAtMs ? low.used - returned : Math.min(low.used, lowest - returned)
+    return 0 - Math.ceil(returned / MINUTE_MS)
   }
 
   /** Whole units that could be taken now; 0 in debt. */
@@ -62,6 +82,31 @@ export class RateBucket {
     return this.#used === 0
   }
 
+  #lowestSince(takenAtMs: number): number {
+    const low = this.#lows.find(({ atMs }) => atMs > takenAtMs)
+    return low ? Math.min(low.used, this.#used) : this.#used
+  }
+
+  /** The level is low just before more is taken. */
+  #recordLow(): void {
+    const lows = this.#lows
+    while ((lows.at(-1)?.used ?? -1) >= this.#used) lows.pop()
+    // Nothing drains within a millisecond.
+    if (lows.at(-1)?.atMs === this.#atMs) return
+    lows.push({ atMs: this.#atMs, used: this.#used })
+    if (lows.length > MAX_LOWS) this.#mergeLows()
+  }
+
+  /** Merges the two whose levels differ least. */
+  #mergeLows(): void {
+    const lows = this.#lows
+    const rises = lows.slice(1).map(({ used }, index) => used - (lows[index]?.used ?? 0))
+    const at = rises.indexOf(Math.min(...rises))
+    const [lower] = lows.splice(at, 1)
+    const later = lows[at]
+    if (lower && later) later.used = lower.used
+  }
+
   /**
    * A changed limit keeps the time until the bucket is full, not the units. Lowering and raising it again restores the
    * state, so that no reload grants a burst, even while requests of the old and the new snapshot alternate.
@@ -72,7 +117,10 @@ export class RateBucket {
       this.#atMs = nowMs
     }
     if (limit === this.#limit) return
-    if (this.#limit > 0) this.#used = Math.ceil((this.#used / this.#limit) * limit)
+    if (this.#limit > 0) {
+      this.#used = Math.ceil((this.#used / this.#limit) * limit)
+      for (const low of this.#lows) low.used = Math.floor((low.used / this.#limit) * limit)
+    }
     this.#limit = limit
   }
 }

@@ -42,7 +42,11 @@ export interface RateUnit {
 /** A limit of units a minute. */
 export class RateLimit implements Limit {
   readonly owner: Owner
-  readonly bucket = new RateBucket()
+  /**
+   * While limits are shared: what this gateway alone has used, at most what all have used. So what is still in it may be given
+   * back to all.
+   */
+  readonly #bucket = new RateBucket()
   readonly #unit: RateUnit
 
   readonly #shares: LimitShares
@@ -75,14 +79,14 @@ export class RateLimit implements Limit {
 
   declare(request: LimitRequest): DeclaredShare | undefined {
     const rate = this.#rate(request)
-    return rate && declared(this.part(request), BigInt(this.bucket.level(rate, request.tickMs)))
+    return rate && declared(this.part(request), BigInt(this.#bucket.level(rate, request.tickMs)))
   }
 
   isExceededBy(request: LimitRequest): boolean {
     const part = this.part(request)
     if (part) return exceeds(part, request)
     const rate = this.#rate(request)
-    return rate !== undefined && this.bucket.waitMs(rate, this.#unit.needed(request), request.tickMs) > 0
+    return rate !== undefined && this.#bucket.waitMs(rate, this.#unit.needed(request), request.tickMs) > 0
   }
 
   check(request: LimitRequest): void {
@@ -90,18 +94,19 @@ export class RateLimit implements Limit {
   }
 
   take(request: LimitRequest): void {
-    if (!this.#rate(request)) return
+    const rate = this.#rate(request)
+    if (!rate) return
     const units = this.#unit.needed(request)
+    this.#bucket.take(rate, units, request.tickMs)
     if (this.#shares.areUsed) this.#shares.take(BigInt(units))
-    else this.bucket.take(units)
   }
 
   release(request: LimitRequest, end: LimitEnd): void {
     const correction = this.#unit.correction(request, end)
     // Nothing was taken without a limit.
     if (correction === undefined || !this.#rate(request)) return
-    if (this.#shares.areUsed) this.#shares.end(0n, BigInt(correction))
-    else this.bucket.correct(correction, end.tickMs)
+    const effective = this.#bucket.correct(correction, request.tickMs, end.tickMs)
+    if (this.#shares.areUsed) this.#shares.end(0n, BigInt(effective))
   }
 
   report(request: LimitRequest): LimitUsage | undefined {
@@ -142,19 +147,19 @@ export class RateLimit implements Limit {
   gauge(rate: Rate, { tickMs, ...request }: LimitRequest): RateGauge {
     const share = this.#shares.areUsed && this.part({ ...request, tickMs, isReport: true })?.share
     if (!share)
-      return { remaining: this.bucket.remaining(rate, tickMs), resetMs: this.bucket.resetMs(rate, tickMs) }
+      return { remaining: this.#bucket.remaining(rate, tickMs), resetMs: this.#bucket.resetMs(rate, tickMs) }
     const remaining = Math.max(0, Math.min(rate.burst, Number(share.remaining)))
     return { remaining, resetMs: Math.ceil(((rate.burst - remaining) * MINUTE_MS) / rate.limit) }
   }
 
   #waitMs(rate: Rate, request: LimitRequest): number {
     const part = this.part(request)
-    if (!part) return this.bucket.waitMs(rate, this.#unit.needed(request), request.tickMs)
+    if (!part) return this.#bucket.waitMs(rate, this.#unit.needed(request), request.tickMs)
     return part.share.waitMs(request.tickMs) || RETURN_WAIT_MS
   }
 
   isIdle(tickMs: number): boolean {
-    return this.bucket.isFull(tickMs)
+    return this.#bucket.isFull(tickMs)
   }
 
   #rate({ entry }: LimitRequest): Rate | undefined {

@@ -199,7 +199,15 @@ test('does what an oracle of plain maps does: never past a limit that is enforce
         if (!real) return
         expect(real.shadowRejections ?? []).toEqual(exceeded)
         for (const check of exceeded) seenInShadow.add(check)
-        oracle.tickets.push({ key: index, ...need, exceeded, real, held: true, permitted: true })
+        oracle.tickets.push({
+          key: index,
+          ...need,
+          exceeded,
+          admittedMs: clock.monotonicMs(),
+          real,
+          held: true,
+          permitted: true,
+        })
       }
 
       const count = (index: number) => {

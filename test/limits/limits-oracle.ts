@@ -23,6 +23,8 @@ export interface Ticket {
   readonly nano: bigint
   /** The shadow limits that it exceeded, such as `key_rpm`. */
   readonly exceeded: readonly string[]
+  /** Monotonic clock. */
+  readonly admittedMs: number
   readonly real: Reservation
   held: boolean
   permitted: boolean
@@ -30,12 +32,12 @@ export interface Ticket {
 
 /**
  * What a limiter must do, in plain maps and lists that are added up anew each time. GCRA stands here in its textbook
- * form: a theoretical arrival time, in exact fractions.
+ * form: a theoretical arrival time, in exact fractions, of all that was taken of a bucket.
  */
 export class Oracle {
   readonly #world: World
-  /** The theoretical arrival time of each bucket, times its limit. */
-  readonly #arrivals = new Map<string, bigint>()
+  /** Of each bucket, by time. */
+  readonly #taken = new Map<string, readonly { readonly atMs: number; readonly units: number }[]>()
   readonly tickets: Ticket[] = []
   readonly histories = new Map<number, OutputEstimator>()
   readonly bills: { key: number; tokens: number; nano: bigint; day: number }[] = []
@@ -134,7 +136,7 @@ export class Oracle {
       exceeded.push(check)
     }
     for (const [check, name, limit, units] of rates)
-      if (limit !== undefined && !exceeded.includes(check)) this.move(name, limit, units, nowMs)
+      if (limit !== undefined && !exceeded.includes(check)) this.take(name, units, nowMs)
     return { outcome: 'admitted', exceeded }
   }
 
@@ -152,7 +154,7 @@ export class Oracle {
       return { outcome: 'rate_limit_requests', exceeded: [] }
     const exceeded = over.map(([check]) => check)
     for (const [check, name, limit] of rates)
-      if (limit !== undefined && !exceeded.includes(check)) this.move(name, limit, 1, nowMs)
+      if (limit !== undefined && !exceeded.includes(check)) this.take(name, 1, nowMs)
     return { outcome: 'admitted', exceeded }
   }
 
@@ -167,27 +169,36 @@ export class Oracle {
     return this.#arrival(name, limit, nowMs) + needed - BigInt(nowMs * limit) <= tolerance
   }
 
-  /** Takes units of a rate, or gives them back. */
-  move(name: string, { limit }: Pick<Rate, 'limit'>, units: number, nowMs: number): void {
-    const moved = this.#arrival(name, limit, nowMs) + BigInt(units) * 60_000n
-    const floor = BigInt(nowMs * limit)
-    this.#arrivals.set(name, moved > floor ? moved : floor)
+  take(name: string, units: number, nowMs: number): void {
+    const taken = this.#taken.get(name) ?? []
+    this.#taken.set(name, [...taken, { atMs: nowMs, units }])
+  }
+
+  /** More is taken now; less is as if less had been taken from the beginning. */
+  #correctRate(name: string, units: number, takenMs: number, nowMs: number): void {
+    if (units >= 0) return this.take(name, units, nowMs)
+    const taken = this.#taken.get(name) ?? []
+    const at = taken.findLastIndex(({ atMs }) => atMs === takenMs)
+    this.#taken.set(name, taken.toSpliced(at + 1, 0, { atMs: takenMs, units }))
   }
 
   correct(ticket: Ticket, usedTokens: number, nowMs: number): void {
     const world = this.#world.keys[ticket.key]!
     const delta = usedTokens - ticket.rated
     if (world.limits.tpm !== undefined && !ticket.exceeded.includes('key_tpm'))
-      this.move(`key ${ticket.key} tpm`, world.limits.tpm, delta, nowMs)
+      this.#correctRate(`key ${ticket.key} tpm`, delta, ticket.admittedMs, nowMs)
     const tenantTpm = world.owned ? this.#world.tenant.limits.tpm : undefined
     if (tenantTpm !== undefined && !ticket.exceeded.includes('tenant_tpm'))
-      this.move('tenant tpm', tenantTpm, delta, nowMs)
+      this.#correctRate('tenant tpm', delta, ticket.admittedMs, nowMs)
   }
 
+  /** The theoretical arrival time, times the limit. */
   #arrival(name: string, limit: number, nowMs: number): bigint {
-    const now = BigInt(nowMs * limit)
-    const known = this.#arrivals.get(name) ?? 0n
-    return known > now ? known : now
+    const arrivals = [...(this.#taken.get(name) ?? []), { atMs: nowMs, units: 0 }]
+    return arrivals.reduce((arrival, { atMs, units }) => {
+      const earliest = BigInt(atMs * limit)
+      return (arrival > earliest ? arrival : earliest) + BigInt(units) * 60_000n
+    }, 0n)
   }
 }
 

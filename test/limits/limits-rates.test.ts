@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { GwError } from '../../src/base/catalogue/wire.ts'
 import { RateBucket } from '../../src/limits/gcra.ts'
+import type { Reservation } from '../../src/limits/reservation.ts'
 import { holding, keyEntry, rejectionOf, Scene, tenantEntry, used } from './limits-scene.ts'
 
 const rates = (max: number) =>
@@ -41,7 +42,7 @@ describe('requests per minute', () => {
           if (waitMs > 1) expect(bucket.waitMs(rate, units, nowMs + waitMs - 1)).toBeGreaterThan(0)
           nowMs += waitMs
           expect(bucket.waitMs(rate, units, nowMs)).toBe(0)
-          bucket.take(units)
+          bucket.take(rate, units, nowMs)
         }
       }),
       { numRuns: 1_000 },
@@ -60,7 +61,7 @@ describe('requests per minute', () => {
         for (const wait of waits) {
           nowMs += wait
           if (bucket.waitMs(rate, 1, nowMs) > 0) continue
-          bucket.take(1)
+          bucket.take(rate, 1, nowMs)
           passedMs.push(nowMs)
         }
         for (const [from, fromMs] of passedMs.entries())
@@ -186,6 +187,77 @@ describe('tokens per minute', () => {
     const scene = new Scene()
     scene.admit(key, holding(1_000)).release()
     expect(scene.outcome(key, holding(1_000))).toBe('admitted')
+  })
+})
+
+describe('what is given back', () => {
+  test('is what a request took too much, as if it had taken less from the beginning', () => {
+    const steps = fc.array(
+      fc.record({
+        afterMs: fc.oneof(fc.constant(0), fc.nat(100), fc.nat(3_000)),
+        units: fc.integer({ min: 1, max: 40 }),
+        corrected: fc.option(fc.record({ which: fc.nat(10), units: fc.integer({ min: 1, max: 40 }) })),
+      }),
+      { maxLength: 30 },
+    )
+    fc.assert(
+      fc.property(rates(3_000), steps, (rate, script) => {
+        const bucket = new RateBucket()
+        const taken: { readonly atMs: number; units: number }[] = []
+        const levelOf = (nowMs: number) => {
+          let [level, at] = [0, 0]
+          for (const { atMs, units } of taken) {
+            level = Math.max(0, level - (atMs - at) * rate.limit) + units * 60_000
+            at = atMs
+          }
+          return Math.max(0, level - (nowMs - at) * rate.limit)
+        }
+        let nowMs = 0
+        for (const { afterMs, units, corrected } of script) {
+          nowMs += afterMs
+          bucket.take(rate, units, nowMs)
+          taken.push({ atMs: nowMs, units })
+          expect(bucket.level(rate, nowMs)).toBe(levelOf(nowMs))
+          const request = corrected && taken[corrected.which]
+          if (!request) continue
+          const less = Math.min(corrected.units, request.units)
+          bucket.correct(-less, request.atMs, nowMs)
+          request.units -= less
+          expect(bucket.level(rate, nowMs)).toBe(levelOf(nowMs))
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('is not what has drained: nobody may use it a second time', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { rpm: 6, tpm: { limit: 6_000, burst: 1_000 } } })
+    const first = scene.admit(key, holding(1_000))
+    scene.clock.advance(10_000)
+    scene.admit(key, holding(1_000))
+    first.withdraw()
+    expect(scene.outcome(key, holding(1))).toBe('rate_limit_tokens')
+    const requests = keyEntry('r', { limits: { rpm: 6 } })
+    const withdrawn = scene.admit(requests)
+    scene.clock.advance(10_000)
+    for (let count = 0; count < 6; count++) expect(scene.outcome(requests)).toBe('admitted')
+    withdrawn.withdraw()
+    expect(scene.outcome(requests)).toBe('rate_limit_requests')
+  })
+
+  test('is nearly all of it, and never more, while very many requests are open', () => {
+    const scene = new Scene()
+    const key = keyEntry('k', { limits: { tpm: 600_000 } })
+    const open: Reservation[] = []
+    for (let count = 0; count < 1_000; count++) {
+      open.push(scene.admit(key, holding(500)))
+      scene.clock.advance(1)
+    }
+    for (const reservation of open) reservation.settle(used(0, 100), 0n)
+    // 100,000 are used, of which 10,000 have drained.
+    expect(scene.outcome(key, holding(510_001))).toBe('rate_limit_tokens')
+    expect(scene.outcome(key, holding(490_000))).toBe('admitted')
   })
 })
 

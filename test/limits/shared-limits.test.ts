@@ -6,6 +6,7 @@ import { Concurrency } from '../../src/limits/concurrency.ts'
 import type { Limit, LimitRequest } from '../../src/limits/limit.ts'
 import { Limiter } from '../../src/limits/limiter.ts'
 import { assertShares, checkAll, takeAll } from '../../src/limits/limits.ts'
+import { requestsPerMinute } from '../../src/limits/requests-per-minute.ts'
 import { ShareExchange } from '../../src/limits/shares/share-exchange.ts'
 import { ShareHolder } from '../../src/limits/shares/share-holder.ts'
 import type { KeyEntry } from '../../src/snapshot/types.ts'
@@ -101,6 +102,49 @@ describe('a shared budget', () => {
     limiter.share(exchange)
     expect(formats).toHaveBeenCalledTimes(1)
   })
+})
+
+test('a shared rate gives a withdrawn request back only while it has not drained', async () => {
+  const { clock, gateway, requestOf } = scene()
+  const [a, b] = [gateway('a'), gateway('b')]
+  const entry = keyEntry('k', { limits: { rpm: 6 } })
+  const limitOf = ({ sharing }: typeof a) => requestsPerMinute({ kind: 'key', name: 'k' }, sharing)
+  const [ofA, ofB] = [limitOf(a), limitOf(b)]
+  const call = async ({ exchange }: typeof a, limit: Limit): Promise<LimitRequest> => {
+    const called = exchange.admitted(() => {
+      const request = requestOf(entry)
+      assertShares([limit], request)
+      limit.check(request)
+      limit.take(request)
+      return request
+    })
+    // It may wait for what the other one returns.
+    while (await Promise.race([called.then(() => false), setImmediate(true)])) clock.advance(50)
+    return called
+  }
+  const withdraw = (limit: Limit, request: LimitRequest) =>
+    limit.release(request, { tickMs: clock.monotonicMs(), isWithdrawn: true })
+  const admitted = async (from: typeof a, limit: Limit) => {
+    for (let count = 0; ; count++) {
+      try {
+        await call(from, limit)
+      } catch {
+        return count
+      }
+    }
+  }
+  const early = await call(a, ofA)
+  await a.exchange.returnAll()
+  clock.advance(10_000)
+  expect(await admitted(b, ofB)).toBe(6)
+  withdraw(ofA, early)
+  await a.exchange.returnAll()
+  expect(await admitted(a, ofA)).toBe(0)
+  clock.advance(60_000)
+  const withdrawn = await call(a, ofA)
+  withdraw(ofA, withdrawn)
+  await a.exchange.returnAll()
+  expect(await admitted(b, ofB)).toBe(6)
 })
 
 test('a shared limit in shadow mode that is exceeded delays no call', async () => {
