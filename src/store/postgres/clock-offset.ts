@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 
-/** What machines that keep their clocks differ by, and how long a question takes. */
+/** What machines that keep their clocks differ by. */
 const TOLERANCE_MS = 1_000
 /** Another server may have taken over, or its clock may have been set. */
 const ASK_EVERY_MS = 60_000
@@ -24,8 +24,12 @@ export class ClockOffset {
     const bootMs = this.#clock.nowMs() - tickMs
     const known = this.#known
     if (known && tickMs < known.askAtMs && Math.abs(bootMs - known.bootMs) <= TOLERANCE_MS) return known.offMs
-    const differenceMs = (await this.#askServer()) - this.#clock.nowMs()
-    const offMs = Math.abs(differenceMs) > TOLERANCE_MS ? differenceMs : 0
+    const serverMs = await this.#askServer()
+    // The server has answered at any time between question and answer, which may be far apart.
+    const halfMs = (this.#clock.monotonicMs() - tickMs) / 2
+    const differenceMs = Math.round(serverMs + halfMs - this.#clock.nowMs())
+    const possible = [known?.offMs ?? 0, 0]
+    const offMs = possible.find(ms => Math.abs(differenceMs - ms) <= TOLERANCE_MS + halfMs) ?? differenceMs
     this.#known = { offMs, bootMs, askAtMs: tickMs + ASK_EVERY_MS }
     return offMs
   }

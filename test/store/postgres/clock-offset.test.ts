@@ -36,6 +36,24 @@ test('another server that has taken over is asked within a minute', async () => 
   expect(await offset.ms()).toBe(HOUR_MS)
 })
 
+test('an answer that comes late is no difference, and does not change one that is known', async () => {
+  const clock = testClock()
+  let [aheadMs, lateMs] = [0, 5_000]
+  const offset = new ClockOffset(async () => {
+    const serverMs = clock.nowMs() + aheadMs
+    clock.advance(lateMs)
+    return serverMs
+  }, clock)
+  expect(await offset.ms()).toBe(0)
+  aheadMs = HOUR_MS
+  lateMs = 0
+  clock.advance(60_000)
+  expect(await offset.ms()).toBe(HOUR_MS)
+  lateMs = 5_000
+  clock.advance(60_000)
+  expect(await offset.ms()).toBe(HOUR_MS)
+})
+
 test('a gateway whose clock is hours ahead neither forgets the others, nor is silent to them', async () => {
   onTestFinished(() => void vi.restoreAllMocks())
   const { url } = await storeDatabase(onTestFinished)
