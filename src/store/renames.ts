@@ -94,8 +94,10 @@ export async function writeRenames(db: Kysely<Tables>, renames: readonly Rename[
       await db.updateTable('key_secrets').set({ key_name: to }).where('key_name', '=', from).execute()
       await db.updateTable('key_suspensions').set({ key_name: to }).where('key_name', '=', from).execute()
     }
-    if (kind === 'tenant')
+    if (kind === 'tenant') {
       await db.updateTable('users').set({ tenant: to }).where('tenant', '=', from).execute()
+      await db.updateTable('tokens').set({ tenant: to }).where('tenant', '=', from).execute()
+    }
   }
 }
 

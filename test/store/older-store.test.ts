@@ -63,6 +63,20 @@ test('a store of the baseline is rejected by readers until a writer has brought 
   await (await openStore('sqlite:gw.db', { ...options, mode: 'read' })).close()
 })
 
+test('a conversion deletes the tokens that were left with the name of another tenant', async () => {
+  const token = (id: number, tenant: string, atMs: number) =>
+    `insert into tokens (id, digest, user_id, name, role, tenant, scope, created_at_ms, expires_at_ms)
+     values ('t${id}', '${String(id).repeat(64)}', 1, 'n${id}', 'tenant', '${tenant}', 'write', ${atMs}, 9e15);`
+  const folder = await baselineStore(`
+    insert into users (id, name, role, enabled, password_hash, created_at_ms, version) values (1, 'ada', 'admin', 1, 'h', 0, 1);
+    insert into resources (kind, name, spec, owner, created_revision, updated_revision, created_at_ms, account)
+      values ('tenant', 'reused', '{}', 'cli', 1, 1, 500, 'reused~r1');
+    ${token(1, 'acme', 0)} ${token(2, 'gone', 0)} ${token(3, 'reused', 499)} ${token(4, 'reused', 500)}`)
+  const store = await openStore('sqlite:gw.db', { clock: systemClock, folder, mode: 'write' })
+  onTestFinished(() => store.close())
+  expect((await store.users.tokens({})).map(({ id }) => id)).toEqual(['t1', 't4'])
+})
+
 test('the sums of days that a conversion makes are those of their quarters', async () => {
   const folder = await baselineStore(`
     insert into usage_quarters (key_name, quarter, tenant, publication, endpoint, requests, input_tokens,

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { testClock } from '../support/test-clock.ts'
-import { canonical, digest, MINE, put } from './samples.ts'
+import { canonical, commitOn, digest, MINE, put } from './samples.ts'
 import { STORES } from './stores.ts'
 
 const ADMIN = { name: 'ada', role: 'admin', passwordHash: 'h1' } as const
@@ -117,6 +117,35 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     await open('4', 'h3')
     expect(await users.endSessions('tom')).toBe(2)
     expect(await users.user('tom')).toMatchObject({ role: 'admin', sessions: 0 })
+  })
+
+  test('tokens go with a renamed tenant, and are not those of the next one of its name', async () => {
+    const { store, users } = await setUp()
+    await users.createUser(ADMIN)
+    await users.createUser(OF_ACME)
+    const token = { scope: 'write', expiresAtMs: 9_000 } as const
+    await users.createToken({
+      ...token,
+      id: 't1',
+      digest: digest('1'),
+      user: 'ada',
+      name: 'one',
+      tenant: 'acme',
+    })
+    await users.createToken({ ...token, id: 't2', digest: digest('2'), user: 'tom', name: 'two' })
+    const spec = canonical('tenant', {})
+    const azure = { kind: 'tenant', name: 'azure', spec, ...MINE, account: 'acme' } as const
+    await store.commit(
+      commitOn(1, { renames: [{ kind: 'tenant', from: 'acme', to: 'azure' }], puts: [azure] }),
+    )
+    await put(store, { kind: 'tenant', name: 'acme', spec, ...MINE })
+    for (const used of [digest('1'), digest('2')]) {
+      expect(await users.usedToken(used)).toMatchObject({
+        token: { tenant: 'azure' },
+        user: { role: 'tenant', tenant: 'azure' },
+      })
+    }
+    expect(await users.tokens({ tenant: 'acme' })).toEqual([])
   })
 
   test('of very many sessions the oldest ends; old ones are forgotten', async () => {

@@ -14,6 +14,7 @@ import { callNodes } from './0012-call-nodes.ts'
 import { auditIndexes } from './0013-audit-indexes.ts'
 import { auditReasons } from './0014-audit-reasons.ts'
 import { usageWithoutKeys } from './0015-usage-without-keys.ts'
+import { staleTokens } from './0016-stale-tokens-expand.ts'
 import type { MIGRATION_NAMES } from './names.ts'
 
 type MigrationName = (typeof MIGRATION_NAMES)[number]
@@ -35,4 +36,5 @@ export const MIGRATIONS: Readonly<Record<MigrationName, Migration>> = {
   '0013-audit-indexes': auditIndexes,
   '0014-audit-reasons': auditReasons,
   '0015-usage-without-keys': usageWithoutKeys,
+  '0016-stale-tokens-expand': staleTokens,
 }

@@ -18,6 +18,7 @@ export const MIGRATION_NAMES = [
   '0013-audit-indexes',
   '0014-audit-reasons',
   '0015-usage-without-keys',
+  '0016-stale-tokens-expand',
 ] as const
 
 /** The first migration of the development versions before the baseline: their databases are not converted. */
