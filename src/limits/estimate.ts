@@ -1,5 +1,5 @@
 import { cost } from '../schema/cost.ts'
-import { MAX_AMOUNT_NANO, type Price, type Usage, usageOf } from '../schema/ledger.ts'
+import { type Price, type Usage, usageOf } from '../schema/ledger.ts'
 import type { UsageDialect } from '../schema/paths.ts'
 import type { PublicationEntry } from '../snapshot/types.ts'
 import type { Content } from './content.ts'
@@ -88,17 +88,16 @@ export function estimate(demand: Demand, publication: Terms): Estimate {
   const { characters = 0, durationMs } = demand.content
   const searchUnits = demand.produces === 'ranking' ? Math.ceil(inputTokens / DOCUMENTS_PER_SEARCH_UNIT) : 0
   const images = imagesOf(demand)
-  const amountNano = atMost(
-    dearest(price, inputTokens, {
-      outputTokens,
-      searchUnits,
-      characters,
-      images,
-      durationMs: durationMs?.bound ?? 0,
-    }),
-  )
-  const likelyInputNano = atMost(
-    cost(price, usageOf({ inputTokens: likelyInputTokens, characters, durationMs: durationMs?.likely ?? 0 })),
+  const amountNano = dearest(price, inputTokens, {
+    outputTokens,
+    searchUnits,
+    characters,
+    images,
+    durationMs: durationMs?.bound ?? 0,
+  })
+  const likelyInputNano = cost(
+    price,
+    usageOf({ inputTokens: likelyInputTokens, characters, durationMs: durationMs?.likely ?? 0 }),
   )
   return { inputTokens, outputTokens, amountNano, likelyInputTokens, likelyInputNano, cap }
 }
@@ -125,7 +124,7 @@ export function fitted(estimate: Estimate, remaining: Remaining): Estimate {
   const each = Math.floor(most / cap.answers)
   if (each < Math.min(LEAST_ANSWER_TOKENS, outputTokens / cap.answers)) return estimate
   const shrunk = each * cap.answers
-  const amountNano = cap.price ? atMost(dearest(cap.price, inputTokens, { outputTokens: shrunk })) : 0n
+  const amountNano = cap.price ? dearest(cap.price, inputTokens, { outputTokens: shrunk }) : 0n
   return { ...estimate, outputTokens: shrunk, amountNano }
 }
 
@@ -204,8 +203,4 @@ function dearest(price: Price, inputTokens: number, more: Partial<Usage>): bigin
       cacheWriteTokens: inWrites ? inputTokens : 0,
     }),
   )
-}
-
-function atMost(amountNano: bigint): bigint {
-  return amountNano > MAX_AMOUNT_NANO ? MAX_AMOUNT_NANO : amountNano
 }

@@ -174,7 +174,7 @@ function anthropicMessages(fields: Fields): Usage | undefined {
   const cached = fields['cache_read_input_tokens'] ?? 0
   const cacheWrite = fields['cache_creation_input_tokens'] ?? 0
   const fresh = fields['input_tokens']
-  const input = [fresh, cached, cacheWrite].every(isCount)
+  const input = [fresh, cached, cacheWrite].every(count => isCount(count))
     ? Number(fresh) + Number(cached) + Number(cacheWrite)
     : undefined
   return usage({ input, cached, cacheWrite, output: fields['output_tokens'] ?? 0 })
@@ -191,7 +191,7 @@ function rerank(fields: Fields, meta: Fields): Usage | undefined {
   const searchUnits = billed['search_units'] ?? undefined
   if (input === undefined && searchUnits === undefined) return undefined
   const read = inputOnly(input ?? 0)
-  if (!read || (searchUnits !== undefined && !isCount(searchUnits))) return undefined
+  if (!read || (searchUnits !== undefined && !isCount(searchUnits, MAX_SEARCH_UNITS))) return undefined
   return { ...read, searchUnits: searchUnits ?? 0 }
 }
 
@@ -217,9 +217,11 @@ function usage(parts: {
 
 /** No answer has a billion tokens: a wrong report must not empty a wallet. */
 const MAX_COUNT = 1_000_000_000
+/** A search unit is a query with up to 100 documents; a body has not a hundred million documents. */
+const MAX_SEARCH_UNITS = 1_000_000
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT
+function isCount(value: unknown, most = MAX_COUNT): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= most
 }
 
 function asObject(value: unknown): Fields {

@@ -1,4 +1,4 @@
-import type { Price, Usage } from './ledger.ts'
+import { MAX_AMOUNT_NANO, type Price, type Usage } from './ledger.ts'
 
 const TOKENS_PER_MTOK = 1_000_000n
 /** A price per second times milliseconds is a thousandth; sums are in millionths. */
@@ -6,7 +6,7 @@ const MILLIONTHS_PER_MS = 1_000
 
 /**
  * The cost of an answer in nano-units, rounded up once over the whole sum. Tokens read from or written to a cache are
- * part of the input and are priced once, at their own price (spec/money.md §2).
+ * part of the input and are priced once, at their own price (spec/money.md §2). At most {@link MAX_AMOUNT_NANO}.
  * @param usage Whole numbers, 0 or more. Parts larger than the whole are cut to it.
  */
 export function cost(price: Price, usage: Usage): bigint {
@@ -20,13 +20,13 @@ export function cost(price: Price, usage: Usage): bigint {
     times(usage.outputTokens, price.outputNanoPerMtok) +
     times(usage.durationMs * MILLIONTHS_PER_MS, price.secondNano)
   const roundedNano = (millionths + TOKENS_PER_MTOK - 1n) / TOKENS_PER_MTOK
-  return (
+  const totalNano =
     roundedNano +
     price.requestNano +
     times(usage.searchUnits, price.searchUnitNano) +
     times(usage.characters, price.characterNano) +
     times(usage.images, price.imageNano)
-  )
+  return totalNano > MAX_AMOUNT_NANO ? MAX_AMOUNT_NANO : totalNano
 }
 
 /** Most terms of a charge are 0: a comparison is cheaper than creating a bigint of 0. */

@@ -55,6 +55,11 @@ describe('cost', () => {
     expect(cost(price, usageOf({ durationMs: 1, characters: 1, images: 1 }))).toBe(40_015_100n)
   })
 
+  test('is at most what a ledger entry can hold, however large price and usage are', () => {
+    const price = { ...FREE, requestNano: 10n ** 21n, searchUnitNano: 10n ** 21n }
+    expect(cost(price, usageOf({ searchUnits: 1_000_000 }))).toBe(2n ** 63n - 1n)
+  })
+
   test('rounds seconds up together with tokens, once', () => {
     const price = { ...FREE, inputNanoPerMtok: 500_000n, secondNano: 1n }
     expect(cost(price, usageOf({ durationMs: 1 }))).toBe(1n)
@@ -64,8 +69,8 @@ describe('cost', () => {
   })
 
   test('is exact beyond what a double holds', () => {
-    const price = { ...FREE, inputNanoPerMtok: 10n ** 21n }
-    expect(cost(price, { ...NOTHING, inputTokens: 1_000_003 })).toBe(1_000_003n * 10n ** 15n)
+    const price = { ...FREE, inputNanoPerMtok: 8n * 10n ** 18n }
+    expect(cost(price, { ...NOTHING, inputTokens: 1_000_003 })).toBe(8n * 1_000_003n * 10n ** 12n)
   })
 
   test('cuts parts that claim more than the whole, so that no token is priced twice', () => {

@@ -154,8 +154,18 @@ export class JournaledLedger extends ThreadedLedger {
   }
 
   log(record: CallRecord): void {
-    if (!this.healthy || this.queued >= this.#options.maxUnfolded / 2) this.#droppedLogs += 1
-    else this.#append(['log', record])
+    if (!this.healthy || this.queued >= this.#options.maxUnfolded / 2) {
+      this.#droppedLogs += 1
+      return
+    }
+    try {
+      this.#append(['log', record])
+    } catch (error) {
+      this.#droppedLogs += 1
+      this.#options.events.onAlarm(
+        `${describeRow(['log', record])} cannot be written: ${(error as Error).message}`,
+      )
+    }
   }
 
   /** @throws {RangeError} for a row that cannot be stored. */

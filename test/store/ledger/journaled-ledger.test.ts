@@ -102,6 +102,16 @@ describe('rows', () => {
   })
 })
 
+test('the line of a call that cannot be stored is dropped and reported: it ends no gateway', async () => {
+  const { ledger, store, said } = await openBoth()
+  ledger.log(call('dear', { amountNano: 2n ** 64n }))
+  ledger.log(call('next'))
+  await ledger.flush()
+  expect(ledger.droppedLogs).toBe(1)
+  expect(said).toEqual([expect.stringMatching(/^alarm: a line of the call log cannot be written: .*64 bits/)])
+  expect((await store.accounting.callLogs()).map(({ requestId }) => requestId)).toEqual(['next'])
+})
+
 describe('a queue that is full', () => {
   test('rejects holds and drops call logs, counted, but takes every end', async () => {
     const { ledger, store } = await openBoth({ maxUnfolded: 10 })
