@@ -34,6 +34,19 @@ test.each([
   expect([status, body.data?.map(({ name }) => name)], JSON.stringify(body)).toEqual([200, names])
 })
 
+test.each(['get_usage', 'list_calls', 'list_rejections'] as const)(
+  '%s rejects a range that ends before it begins',
+  async id => {
+    const query = { since: '2026-11-02T00:00:00Z', until: '2026-11-01T00:00:00Z' }
+    const { status, body } = await call(id, { as, query })
+    expect([status, body]).toMatchObject([
+      422,
+      { errors: [{ parameter: 'since', detail: expect.stringContaining('until') }] },
+    ])
+    expect((await call(id, { as, query: { ...query, until: query.since } })).status).toBe(200)
+  },
+)
+
 test('a filtered list goes on behind its first page', async () => {
   const first = await call('list_keys', { as, query: { q: 'app', limit: '1' } })
   const second = await call('list_keys', { as, query: { q: 'app', cursor: first.body.next_cursor ?? '' } })

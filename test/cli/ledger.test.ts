@@ -111,6 +111,20 @@ describe('gw ledger archive', () => {
     )
   })
 
+  it('leaves the balance of a deleted tenant, whose charges are in the file', async () => {
+    const balance = async () => JSON.parse((await run('wallet show solo --format json')).stdout).balance
+    dir.write('gw.yaml', FIRST.replace('keys:', '  solo: {}\nkeys:'))
+    expect((await run('apply --yes --skip-probe')).exit).toBe(0)
+    await write(dir.at('data/gw.db'), billed({ id: 'r4', tenant: 'solo', amountNano: 7_000_000n }))
+    await write(dir.at('data/gw.db'), billed({ id: 'r5', atMs: FEBRUARY_MS }))
+    const before = await balance()
+    expect(before).toBe('-0.007')
+    dir.write('gw.yaml', 'version: 1\nset: shop\n')
+    expect((await run('apply --yes --skip-probe --allow-deletes 10')).exit).toBe(0)
+    expect((await archive()).exit).toBe(0)
+    expect(await balance()).toBe(before)
+  })
+
   it('says that there is nothing to archive, and writes no file', async () => {
     await archive()
     const { exit, stdout } = await archive('again.jsonl.gz')

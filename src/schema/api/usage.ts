@@ -12,6 +12,14 @@ const filters = {
   until: timestamp.optional().describe('RFC 3339 with a zone.'),
 }
 
+/** A query whose `since` and `until` are in order: a reversed range would look like one without calls. */
+function inOrder<Query extends z.ZodObject>(query: Query): Query {
+  return query.refine(({ since, until }) => !(Number(since) > Number(until)), {
+    path: ['since'],
+    message: 'later than `until`',
+  })
+}
+
 /** What usage can be split by, beside its first dimension. */
 export const USAGE_SPLITS = ['key', 'tenant', 'model', 'endpoint'] as const
 
@@ -112,12 +120,17 @@ export const usageOperations = {
     tag: 'usage',
     summary: 'Show usage and cost',
     description: 'By the end time of the calls, in quarters of an hour. Without `since`: the last 30 days.',
-    query: z.strictObject({
-      by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']).default('day'),
-      split: z.enum(USAGE_SPLITS).optional().describe('A second dimension: a row for each pair with calls.'),
-      timezone: timeZone.default('UTC').describe('The time zone of days.'),
-      ...filters,
-    }),
+    query: inOrder(
+      z.strictObject({
+        by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']).default('day'),
+        split: z
+          .enum(USAGE_SPLITS)
+          .optional()
+          .describe('A second dimension: a row for each pair with calls.'),
+        timezone: timeZone.default('UTC').describe('The time zone of days.'),
+        ...filters,
+      }),
+    ),
     answer: {
       status: 200,
       description:
@@ -144,13 +157,15 @@ export const callOperations = {
     summary: 'List calls',
     description:
       'Kept for `settings.log.retention`. `count_tokens` leaves no line; for calls that were rejected before dispatch see `GET /rejected-calls`.',
-    query: pageQuery.extend({
-      ...filters,
-      node: name.optional().describe('Only for administrators.'),
-      request_id: z.string().max(128).optional(),
-      outcome: z.string().max(64).optional(),
-      min_status: z.int().min(100).max(599).optional().describe('400 selects all failed calls.'),
-    }),
+    query: inOrder(
+      pageQuery.extend({
+        ...filters,
+        node: name.optional().describe('Only for administrators.'),
+        request_id: z.string().max(128).optional(),
+        outcome: z.string().max(64).optional(),
+        min_status: z.int().min(100).max(599).optional().describe('400 selects all failed calls.'),
+      }),
+    ),
     answer: { status: 200, description: 'Newest first.', schema: pageOf(call) },
   },
   list_rejections: {
@@ -160,20 +175,22 @@ export const callOperations = {
     summary: 'List rejected calls',
     description:
       'Calls that were rejected before dispatch: a sample of bounded size, in which equal calls of a second are one line. Without a valid key a call belongs to no tenant.',
-    query: pageQuery.extend({
-      key: filters.key,
-      tenant: filters.tenant,
-      model: filters.model.describe('The model that was asked for.'),
-      since: filters.since,
-      until: filters.until,
-      request_id: z.string().max(128).optional(),
-      min_status: z
-        .int()
-        .min(100)
-        .max(599)
-        .optional()
-        .describe('500 selects those without a fault of the client.'),
-    }),
+    query: inOrder(
+      pageQuery.extend({
+        key: filters.key,
+        tenant: filters.tenant,
+        model: filters.model.describe('The model that was asked for.'),
+        since: filters.since,
+        until: filters.until,
+        request_id: z.string().max(128).optional(),
+        min_status: z
+          .int()
+          .min(100)
+          .max(599)
+          .optional()
+          .describe('500 selects those without a fault of the client.'),
+      }),
+    ),
     answer: { status: 200, description: 'Newest first.', schema: pageOf(rejection) },
   },
 } as const satisfies Record<string, Operation>

@@ -213,7 +213,19 @@ describe('nothing is changed', () => {
     raw.exec(`create trigger full before insert on archives begin select raise(abort, 'full'); end`)
     await expect(archive(AUGUST, 'july.gz')).rejects.toThrow('full')
     expect(ids()).toHaveLength(9)
-    expect(existsSync(dir.at('july.gz'))).toBe(true)
+    expect(existsSync(dir.at('july.gz'))).toBe(false)
+  })
+
+  test('if another archive of the same entries is faster', async () => {
+    const { dir, archive, accounting, ids, findings } = await setUp()
+    const results = await Promise.allSettled([archive(AUGUST, 'july.gz'), archive(SEPTEMBER, 'both.gz')])
+    const [first, second] = results.map(result => (result.status === 'rejected' ? result.reason : 'archived'))
+    const name = first === 'archived' ? 'july.gz' : 'both.gz'
+    expect(first === 'archived' ? second : first).toMatchObject({ code: 'store_locked' })
+    expect([existsSync(dir.at('july.gz')), existsSync(dir.at('both.gz'))].filter(Boolean)).toHaveLength(1)
+    expect(await accounting.archives()).toHaveLength(1)
+    expect(ids().length).toBeLessThan(9)
+    expect(await findings(name)).toEqual([])
   })
 
   test('if it is ended before the file is complete', async () => {

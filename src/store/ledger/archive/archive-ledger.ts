@@ -9,8 +9,8 @@ import { PlaceSums } from '../verify/place-sums.ts'
 import { type ArchiveToVerify, verifyLedger } from '../verify/verify.ts'
 import { digestOf, writeArchive } from './archive-file.ts'
 import { entriesOf, selectArchived, selectNames } from './archived-entries.ts'
-import { deleteArchived, insertArchive, recordedArchives } from './archives.ts'
-import { assertConsistent, faultOf, publish, withPartial } from './publish.ts'
+import { deleteArchived, insertArchive, recordedArchives, selectArchives } from './archives.ts'
+import { archivedMeanwhile, assertConsistent, faultOf, publish, withPartial } from './publish.ts'
 
 /** The store's transactions without Kysely, for very many rows. */
 export interface BarePorts {
@@ -54,15 +54,24 @@ export async function archiveLedger(
       await verify(raw, clock.nowMs(), { archive, sums, path: partial }, watch)
       return { archive, sums }
     })
-    publish(partial, path)
-    // A commit that failed can still be found after a power loss: the file stays in any case.
-    const recorded = await writeBare(raw => insertArchive(raw, archive, sums))
+    const recorded = await writeBare(raw => {
+      if (firstIdOf(raw) !== archive.firstId) throw archivedMeanwhile()
+      const inserted = insertArchive(raw, archive, sums)
+      // A commit that failed can still be found after a power loss: the file stays in any case.
+      publish(partial, path)
+      return inserted
+    })
     return { archive: recorded, deleted: left + (await remove(range.entries)) }
   })
 }
 
+/** The first id that is in no archive. */
+function firstIdOf(raw: Database.Database): number {
+  return 1 + (selectArchives(raw).at(-1)?.lastId ?? 0)
+}
+
 function selectRange(raw: Database.Database, beforeMs: number): Range {
-  const firstId = 1 + (recordedArchives(raw).at(-1)?.archive.lastId ?? 0)
+  const firstId = firstIdOf(raw)
   const next = raw
     .prepare<[number, number], number>(
       `select id from ledger where id >= ? and at_ms >= ? and kind <= ${codeOf('release')} order by id limit 1`,

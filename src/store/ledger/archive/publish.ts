@@ -45,6 +45,10 @@ function alreadyExists(path: string): CommandError {
   })
 }
 
+export function archivedMeanwhile(): CommandError {
+  return new CommandError('store_locked', 'Another archive of these calls was written meanwhile: try again.')
+}
+
 /** @param findings of the ledger as it will be. @throws {CommandError} ledger_inconsistent */
 export function assertConsistent(findings: readonly Finding[]): void {
   if (findings.length === 0) return

@@ -5,7 +5,13 @@ import type { ArchivedEntry } from '../../../schema/archive.ts'
 import { type PlainSql, prepare, type StorePorts } from '../../engine.ts'
 import { digestOf, readArchive, writeArchive } from '../../ledger/archive/archive-file.ts'
 import { type EndRow, entriesOf, type Names, toArchived } from '../../ledger/archive/archived-entries.ts'
-import { assertConsistent, faultOf, publish, withPartial } from '../../ledger/archive/publish.ts'
+import {
+  archivedMeanwhile,
+  assertConsistent,
+  faultOf,
+  publish,
+  withPartial,
+} from '../../ledger/archive/publish.ts'
 import { codeOf, USAGE_COLUMNS } from '../../ledger/columns.ts'
 import type { Archive, ArchiveRequest, ArchiveWatch, Archiving } from '../../ledger/types.ts'
 import { PlaceSums } from '../../ledger/verify/place-sums.ts'
@@ -215,6 +221,9 @@ async function record(
           raw,
           `select set_config('lock_timeout', '${LOCK_MS}', true), set_config('synchronous_commit', 'on', true)`,
         ).get()
+        // One archive at a time: another one takes entries, or waits.
+        await prepare(raw, 'lock table archives in share row exclusive mode').run()
+        if ((await count(raw, archive.beforeMs)).entries === 0) throw archivedMeanwhile()
         const recorded = await insertArchive(raw, archive, sums)
         // Calls wait from here to the commit: as long as a link to a file takes, and a copy of the rest of these months.
         await prepare(raw, 'lock table ledger in access exclusive mode').run()
