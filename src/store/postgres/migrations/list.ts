@@ -1,7 +1,7 @@
 import type { Migration } from 'kysely/migration'
+import { staleTokens } from '../../migrations/0016-stale-tokens-expand.ts'
 import { baseline } from './0001-baseline.ts'
 import { usageWithoutKeys } from './0015-usage-without-keys.ts'
-import { staleTokens } from '../../migrations/0016-stale-tokens-expand.ts'
 import { archives } from './0016-archives-expand.ts'
 
 /** Every migration, under the name that databases record. Append; never change one that was released. */
