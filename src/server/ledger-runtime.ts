@@ -23,6 +23,8 @@ export interface LedgerRuntimePorts {
   readonly createLedgerThread?: () => LedgerThread
   /** Other gateways of this store start at the same time: limits are shared from the start. */
   readonly isShared?: boolean
+  /** Aborts the start: the process is about to close. */
+  readonly signal?: AbortSignal
   /** As of `LedgerEvents`. */
   readonly onDeath: LedgerEvents['onDeath']
 }
@@ -30,6 +32,8 @@ export interface LedgerRuntimePorts {
 const MAINTENANCE_MS = 1_000
 const SWEEP_EVERY_TICKS = 10
 const PRUNE_EVERY_TICKS = 60
+/** Nothing is served yet: there are no bills to write. */
+const CLOSE_AT_START_MS = 500
 /** A larger delete would delay the writes of charges behind it. */
 const PRUNE_ROWS = 500
 
@@ -90,6 +94,9 @@ export class LedgerRuntime {
       events: { ...events, onDeath: (error: Error) => log.error({ err: error }, 'a recovery has ended') },
     }
     const ledgerRuntime = new LedgerRuntime(ledger, clock, ports)
+    // While the store cannot be written, the recovery waits: the close ends it.
+    const closed = () => void ledger.close(CLOSE_AT_START_MS)
+    ports.signal?.addEventListener('abort', closed, { once: true })
     try {
       await clock.follow()
       reportRecovered(await ledger.recover(clock.nowMs()), log)
@@ -104,7 +111,9 @@ export class LedgerRuntime {
       })
     } catch (error) {
       await ledger.close()
-      throw error
+      throw ports.signal?.aborted ? ports.signal.reason : error
+    } finally {
+      ports.signal?.removeEventListener('abort', closed)
     }
     ledgerRuntime.#schedule()
     ledgerRuntime.#scheduleCheck()

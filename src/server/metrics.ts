@@ -22,6 +22,8 @@ export interface GatewayMetricsPorts {
   /** Health of every endpoint that was used or probed. */
   readonly health: () => readonly { readonly endpoint: string; readonly state: string }[]
   readonly connections: () => number
+  /** Of `/health`, each as `code: sentence`. */
+  readonly reasons: () => readonly string[]
   readonly nodes: () => Iterable<NodeFigures>
   /** Health of every endpoint on each of its nodes. */
   readonly nodeHealth: () => readonly EndpointHealth[]
@@ -62,7 +64,7 @@ export class GatewayMetrics {
   /** @param options absent, or with an empty or blank token: scrapes are rejected. */
   static async open(
     options: ServeOptions['metrics'],
-    { clock, holder, limiter, ledger, health, connections, nodes, nodeHealth }: GatewayMetricsPorts,
+    { clock, holder, limiter, ledger, health, reasons, connections, nodes, nodeHealth }: GatewayMetricsPorts,
   ): Promise<GatewayMetrics> {
     const traffic = new Traffic(PATHS)
     const endpoints = () => healthOf(holder.current(), health())
@@ -74,6 +76,7 @@ export class GatewayMetrics {
       ledger,
       holds: () => limiter.held(),
       config: () => holder.report(),
+      reasons: () => reasons().map(reason => reason.slice(0, reason.indexOf(':'))),
       endpoints,
       connections,
       nodes,

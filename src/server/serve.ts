@@ -94,6 +94,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
       limiter: ledgerRuntime.limiter,
       ledger: ledgerRuntime.ledger,
       health: () => upstreams.health.report(),
+      reasons: () => healthNow().reasons,
       connections: () => listening?.connections ?? 0,
       nodes: () => nodes?.figures() ?? [],
       nodeHealth: () => upstreams.health.reportNodes(),

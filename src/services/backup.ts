@@ -1,4 +1,4 @@
-import { existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chownSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
 import { iso } from '../base/iso.ts'
@@ -98,6 +98,7 @@ export async function restore(
     const copy = await copyStore(path, fresh, { ...watch, signal: ports.signal })
     try {
       renewJournals(fresh)
+      giveToOwner(fresh, isThere ? store : dirname(store))
       const former = `${store}.before-${iso(ports.clock.nowMs()).replaceAll(/[:.]/g, '-')}`
       const hadFormer = replaceStore(fresh, store, former)
       // The rows of the former store, if its gateways did not end in order.
@@ -112,6 +113,12 @@ export async function restore(
   } finally {
     lease?.release()
   }
+}
+
+/** An administrator who restores as root has a service whose user must open the store. */
+function giveToOwner(file: string, like: string): void {
+  const { uid, gid } = statSync(like)
+  if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 
 function assertWritable(path: string, file: string, store: string): void {

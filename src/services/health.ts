@@ -7,6 +7,8 @@ import type { EndpointCounts } from '../upstream/routing/health-registry.ts'
 /** The answer of `/health`, on both servers (spec/requests.md §8). Needs no key, and contains no secret. */
 export interface HealthAnswer {
   readonly httpStatus: 200 | 503
+  /** Each as `code: sentence`. */
+  readonly reasons: readonly string[]
   readonly json: string
 }
 
@@ -73,7 +75,8 @@ export function healthAnswer(
     ...(ledgerHealthy !== undefined && { ledger: { ok: ledgerHealthy } }),
     ...(endpoints && { endpoints }),
   }
-  return { httpStatus: draining || unbillable || !snapshot ? 503 : 200, json: JSON.stringify(body) }
+  const httpStatus = draining || unbillable || !snapshot ? 503 : 200
+  return { httpStatus, reasons: body.reasons, json: JSON.stringify(body) }
 }
 
 function ownReasons(

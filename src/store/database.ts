@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -31,6 +31,8 @@ const BUSY_PAUSE_MS = 20
 export async function openDatabase(path: string, mode: StoreMode): Promise<OpenDatabase> {
   if (mode === 'create') createFile(path)
   if (fileIdentity(path) === undefined) throw new CommandError('store_missing', `${path} does not exist yet.`)
+  // SQLite opens a file that it may only read, and fails at the first write.
+  if (mode !== 'read') accessSync(path, constants.W_OK)
 
   const raw = new Database(path, { readonly: mode === 'read', fileMustExist: true, timeout: BUSY_MS })
   try {

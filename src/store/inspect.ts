@@ -1,5 +1,7 @@
-import { stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readdir, stat } from 'node:fs/promises'
 import { platform } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { storeFault } from './faults.ts'
 import { storePath } from './url.ts'
@@ -12,6 +14,8 @@ export interface StoreFile {
   readonly walBytes: number
   /** Users other than its owner and group have access to it. */
   readonly isOpenToOthers: boolean
+  /** Files and folders of the store that this process may not write; a gateway must. */
+  readonly readOnly: readonly string[]
   /** Problems found by `PRAGMA quick_check`; undefined if it was not run. */
   readonly damage: readonly string[] | undefined
 }
@@ -35,8 +39,26 @@ export async function inspectStore(url: string, folder: string): Promise<StoreFi
     fileBytes: file.size,
     walBytes: wal?.size ?? 0,
     isOpenToOthers: platform() !== 'win32' && (file.mode & OTHERS) !== 0,
+    readOnly: await readOnlyParts(path),
     damage: file.size <= MAX_CHECKED_BYTES ? damageOf(path) : undefined,
   }
+}
+
+/** Of the database, its side files, its locks and its journals. */
+async function readOnlyParts(path: string): Promise<string[]> {
+  const [folder, name] = [dirname(path), basename(path)]
+  const isPart = (entry: string) =>
+    entry === name || [`${name}-`, `${name}.gateway`, `${name}.ledger`].some(start => entry.startsWith(start))
+  const parts = (await readdir(folder).catch(() => [])).filter(isPart).map(entry => join(folder, entry))
+  const writable = await Promise.all(
+    parts.map(part =>
+      access(part, constants.R_OK | constants.W_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  return parts.filter((_, at) => !writable[at])
 }
 
 async function sizeOf(path: string): Promise<{ readonly size: number; readonly mode: number } | undefined> {

@@ -8,8 +8,8 @@ import { isPostgresUrl, storePath } from './url.ts'
 
 /** A key as text with a line break is far shorter. */
 const LIMIT_BYTES = 1_024
-/** Permissions of users other than the owner. */
-const OTHERS = 0o077
+/** Permissions of users other than the owner and its group: Kubernetes gives the files of a volume to a group (`fsGroup`). */
+const OTHERS = 0o007
 
 /**
  * The key that seals secrets: from the environment, or from a file beside the database that is created on first use;
@@ -39,7 +39,7 @@ export class MasterKey {
     })
   }
 
-  /** @throws {CommandError} master_key_unusable if there is no key, or its file is readable by others. */
+  /** @throws {CommandError} master_key_unusable if there is no key, or its file is readable by every user. */
   async read(): Promise<Uint8Array> {
     return this.#given ?? (await readFile(this.#file)) ?? reject(this.#file, 'does not exist')
   }
@@ -66,7 +66,7 @@ async function readFile(path: string): Promise<Uint8Array | undefined> {
   try {
     const { mode } = await stat(path)
     if (platform() !== 'win32' && (mode & OTHERS) !== 0) {
-      reject(path, `can be read by users other than its owner: \`chmod 600 ${path}\``)
+      reject(path, `can be read by every user: \`chmod 600 ${path}\``)
     }
     const file = await open(path, 'r')
     try {

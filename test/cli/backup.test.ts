@@ -201,8 +201,9 @@ describe('gw restore', () => {
   })
 
   it('makes the store where there is none', async () => {
-    const { exit, stdout } = await run('restore copy.db --store sqlite:./other/gw.db')
+    const { exit, stdout, stderr } = await run('restore copy.db --store sqlite:./other/gw.db')
     expect(exit).toBe(0)
+    expect(stderr).toContain(`There was no store at ${dir.at('other/gw.db')} before`)
     expect(stdout).toBe(`${dir.at('other/gw.db')} is at revision 1, as ${dir.at('copy.db')} has it.\n`)
     expect(readdirSync(dir.at('other'))).toEqual(['gw.db'])
   })

@@ -230,7 +230,7 @@ describe('what is given back', () => {
     )
   })
 
-  test('is not what has drained: nobody may use it a second time', () => {
+  test('is not what has drained: that is not used a second time', () => {
     const scene = new Scene()
     const key = keyEntry('k', { limits: { rpm: 6, tpm: { limit: 6_000, burst: 1_000 } } })
     const first = scene.admit(key, holding(1_000))

@@ -50,7 +50,7 @@ interface Selected {
 /** The metrics that a query selects, each with the labels by which it does. */
 function selected(expr: string): readonly Selected[] {
   const bare = expr.replaceAll(/\b(by|on|without|ignoring)\s*\([^)]*\)/g, '')
-  return [...bare.matchAll(/\b((?:gw|gen_ai|process|nodejs)_\w+)(?:\{([^}]*)\})?/g)].map(
+  return [...bare.matchAll(/\b((?:gw|gen_ai|process|nodejs)_\w+|up(?=\{))(?:\{([^}]*)\})?/g)].map(
     ([, name = '', by = '']) => ({
       name,
       labels: [...by.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
@@ -60,6 +60,8 @@ function selected(expr: string): readonly Selected[] {
 
 function entryOf(name: string) {
   const family = name.replace(/_(bucket|sum|count)$/, '')
+  // Prometheus makes it for each target.
+  if (name === 'up') return { type: 'gauge', labels: ['job'], help: '', use: '' }
   return METRICS[name] ?? (METRICS[family]?.type === 'histogram' ? METRICS[family] : undefined)
 }
 

@@ -13,6 +13,7 @@ const LOAD = { running: 5, waiting: 2, cache: 0.5 }
 const IDLE: StateSources = {
   ledger: { healthy: true, queued: 3, droppedLogs: 2, flush: async () => undefined },
   holds: () => ({ count: 4, tokens: 5_000, amountNano: 1_500_000_000n }),
+  reasons: () => ['drift'],
   config: () => ({ revision: 7, ok: true, atMs: 1_700_000_000_000 }),
   endpoints: () => [
     ['up', true],

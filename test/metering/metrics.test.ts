@@ -140,6 +140,8 @@ describe('the metrics', () => {
     expect(value('gw_holds_cost')).toBe(1.5)
     expect(value('gw_ledger_queued_rows')).toBe(3)
     expect(value('gw_call_logs_dropped_total')).toBe(2)
+    expect(value('gw_health_reason', { reason: 'drift' })).toBe(1)
+    expect(value('gw_health_reason', { reason: 'files_rejected' })).toBe(0)
     expect(value('gw_config_revision')).toBe(7)
     expect(value('gw_config_last_reload_timestamp_seconds')).toBe(1_700_000_000)
     expect(value('gw_build_info', { version: '1.2.3', node: process.versions.node })).toBe(1)

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import type { Reservation } from '../../src/limits/reservation.ts'
@@ -31,8 +31,9 @@ async function scene() {
     lines,
     path: folder.at('gw.db'),
     openRequests: () => raw.prepare('select request_id from open_holds order by 1').pluck().all(),
-    open: async () => {
+    open: async (signal?: AbortSignal) => {
       const books = await LedgerRuntime.open(`sqlite:${folder.at('gw.db')}`, {
+        ...(signal && { signal }),
         clock,
         log,
         cwd: folder.path,
@@ -204,4 +205,26 @@ test('a process that ends while its store cannot be written loses nothing: the n
   ])
   expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
   expect(await next.close()).toBe(0)
+})
+
+test('a signal ends a start that waits for a store which another program has locked', {
+  timeout: 40_000,
+}, async () => {
+  const { path, open, lines, openRequests, clock } = await scene()
+  const books = await open()
+  await admitted(books, 'left')
+  await books.ledger.flush()
+  const closing = books.ledger.close(0)
+  clock.advance(1)
+  await closing
+  expect(openRequests()).toEqual(['left'])
+  const raw = new Database(path)
+  onTestFinished(() => void raw.close())
+  raw.exec('begin immediate')
+  const stop = new AbortController()
+  const opening = open(stop.signal)
+  await vi.waitFor(() => expect(lines.join('')).toContain('the ledger cannot be written'), 20_000)
+  stop.abort(new Error('stopped'))
+  clock.advance(1_000)
+  await expect(opening).rejects.toThrow('stopped')
 })

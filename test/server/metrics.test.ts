@@ -155,6 +155,7 @@ describe('what it says', () => {
     expect(value('gw_requests_in_flight')).toBe(1)
     expect(value('gw_holds_open')).toBe(0)
     expect(value('gw_connections_open')).toBeGreaterThan(0)
+    expect(value('gw_health_reason', { reason: 'reload_rejected' })).toBe(0)
     expect(value('gw_config_revision')).toBe(1)
     expect(value('gw_config_last_reload_successful')).toBe(1)
     expect(value('gw_endpoint_healthy', { endpoint: 'main' })).toBe(1)

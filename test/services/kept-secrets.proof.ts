@@ -6,6 +6,7 @@ import { createLog } from '../../src/base/log.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { serve } from '../../src/server/serve.ts'
 import { exportConfiguration, planConfiguration } from '../../src/services/configuration.ts'
+import { masterKeyDiagnosis, storeDiagnoses } from '../../src/services/doctor/store.ts'
 import { probeEndpoints } from '../../src/services/probe.ts'
 import { withCommandStore } from '../../src/services/stored.ts'
 import { json } from '../support/answers.ts'
@@ -135,6 +136,19 @@ test('a gateway with another master key keeps what it serves, and says what it c
   const health = await fetch(`${gateway.gatewayUrl}/health`)
   expect(await health.json()).toMatchObject({ status: 'degraded', revision: 1 })
   expect(gateway.log.join('')).not.toContain('sk-sealed-elsewhere')
+  const doctor = async (environment: Readonly<Record<string, string>>) => {
+    const { diagnoses: _, standing } = await storeDiagnoses(gateway.store, {
+      ...ports(dir.path),
+      environment,
+    })
+    const kept = standing?.live.kept ?? []
+    return masterKeyDiagnosis(gateway.store, { ...ports(dir.path), environment }, kept)
+  }
+  expect(await doctor({ GW_MASTER_KEY: randomBytes(32).toString('hex') })).toMatchObject({
+    state: 'fail',
+    found: expect.stringMatching(/embedder.*this master key does not open/),
+  })
+  expect(await doctor({})).toMatchObject({ state: 'fail', found: expect.stringContaining('does not exist') })
   // Its own control plane seals with its own key, and all is well.
   const repaired = gateway.logged('"revision":3,')
   const own = await admin(gateway.controlUrl)

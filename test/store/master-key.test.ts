@@ -52,12 +52,19 @@ describe('the master key', () => {
     )
   })
 
-  test.each([0o640, 0o604, 0o660, 0o644])('is not trusted where others may read it: %o', async mode => {
+  test.each([0o604, 0o644, 0o666])('is not trusted where every user may read it: %o', async mode => {
     const { dir, key } = setUp()
     await key.readOrCreate(systemRandom)
     chmodSync(dir.at('gw.db.key'), mode)
     await expect(key.read()).rejects.toMatchObject({ code: 'master_key_unusable', message: /chmod 600/ })
     await expect(key.readOrCreate(systemRandom)).rejects.toMatchObject({ code: 'master_key_unusable' })
+  })
+
+  test('may be readable by a group, as volumes of Kubernetes are', async () => {
+    const { dir, key } = setUp()
+    const made = await key.readOrCreate(systemRandom)
+    chmodSync(dir.at('gw.db.key'), 0o660)
+    expect(await key.read()).toEqual(made)
   })
 
   test('is not replaced where its file holds something else', async () => {

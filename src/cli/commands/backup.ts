@@ -77,6 +77,11 @@ export function restoreCommand(bind: BindHandler): Command {
       bind(async (session, [file = '']) => {
         const { out, flags } = session
         const done = await watched(session, watch => restore(file, flags.store, appPorts(session), watch))
+        if (done.former === undefined) {
+          out.info(
+            `There was no store at ${printable(done.store)} before: if a gateway uses another one, name it with --store or GW_STORE.`,
+          )
+        }
         out.result({ text: () => restoredText(done), json: () => restoredToJson(done) })
         return EXIT.done
       }),

@@ -124,7 +124,7 @@ export const STATE_METRICS = {
   gw_requests_in_flight: {
     type: 'gauge',
     labels: [],
-    help: 'Requests that have begun and not ended.',
+    help: 'Requests that have begun and not ended, with the scrape itself.',
     use: 'Load. It does not fall while clients read slowly or models think long.',
   },
   gw_connections_open: {
@@ -197,7 +197,7 @@ export const STATE_METRICS = {
     type: 'gauge',
     labels: [],
     help: '1 while bills can be written; while 0 every billed route answers 503.',
-    use: '0: the log says why. A full or failing disk, or a database that another program has locked.',
+    use: '0: the log says why: a full or failing disk of the journal, or of PostgreSQL.',
   },
   gw_ledger_queued_rows: {
     type: 'gauge',
@@ -209,7 +209,7 @@ export const STATE_METRICS = {
     type: 'gauge',
     labels: [],
     help: 'Age of the commit in progress; measured once a second, 0 if there is none.',
-    use: 'Above 1: the ledger stalls.',
+    use: 'Above 1: the ledger stalls, and prepaid calls wait. A slow or full disk, or a database that another program has locked.',
   },
   gw_ledger_commit_seconds: {
     type: 'histogram',
@@ -223,6 +223,12 @@ export const STATE_METRICS = {
     labels: [],
     help: 'Lines of the call log that were dropped because the ledger was behind. Bills never are.',
     use: 'Above 0: `gw logs` has gaps.',
+  },
+  gw_health_reason: {
+    type: 'gauge',
+    labels: ['reason'],
+    help: '1 for each reason why `/health` is not `ok`, else 0.',
+    use: '`gw explain REASON`, or [errors.md](errors.md#health-reasons).',
   },
   gw_config_revision: {
     type: 'gauge',

@@ -1,3 +1,4 @@
+import { HEALTH_REASONS } from '../../base/catalogue/health.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { Instruments } from './instruments.ts'
 
@@ -33,6 +34,8 @@ export interface StateSources {
     flush(): Promise<void>
   }
   readonly holds: () => { readonly count: number; readonly tokens: number; readonly amountNano: bigint }
+  /** The codes of the present reasons of `/health`. */
+  readonly reasons: () => readonly string[]
   readonly config: () => { readonly revision: number; readonly ok: boolean; readonly atMs: number }
   /** Each enabled endpoint that has answered or failed, and whether it is healthy. */
   readonly endpoints: () => Iterable<readonly [name: string, healthy: boolean]>
@@ -59,6 +62,10 @@ export function showState(instruments: Instruments, sources: StateSources, inFli
   instruments.gauge('gw_ledger_healthy', () => Number(ledger.healthy))
   instruments.gauge('gw_ledger_queued_rows', () => ledger.queued)
   instruments.counter('gw_call_logs_dropped_total', () => ledger.droppedLogs)
+  instruments.gauges('gw_health_reason', function* () {
+    const present = new Set(sources.reasons())
+    for (const reason of Object.keys(HEALTH_REASONS)) yield [{ reason }, Number(present.has(reason))]
+  })
   instruments.gauge('gw_config_revision', () => config().revision)
   instruments.gauge('gw_config_last_reload_successful', () => Number(config().ok))
   instruments.gauge('gw_config_last_reload_timestamp_seconds', () => config().atMs / 1000)

@@ -32,7 +32,7 @@ export async function examine(
     ...(path === undefined ? [] : [await diskSpace(path)]),
     clockDiagnosis(clock.nowMs(), standing?.newest),
     ...diagnoses,
-    await masterKeyDiagnosis(storeUrl, ports),
+    await masterKeyDiagnosis(storeUrl, ports, standing?.live.kept ?? []),
     ...(standing ? await referenceDiagnoses(standing.live, ports) : []),
     await port('--listen', gateway, signal),
     await port('--control-listen', control, signal),

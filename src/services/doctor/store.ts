@@ -1,11 +1,13 @@
 import { CommandError } from '../../base/catalogue/command.ts'
 import { iso } from '../../base/iso.ts'
+import type { StoredCredential } from '../../schema/stored-credential.ts'
 import { inspectStore, type StoreFile } from '../../store/inspect.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
 import type { Live, Revision } from '../../store/types.ts'
 import { isPostgresUrl } from '../../store/url.ts'
 import type { AppPorts } from '../context.ts'
+import { findSecret, type MissingSecret } from '../secrets.ts'
 import { type Diagnosis, fine } from './types.ts'
 
 type StorePorts = Pick<AppPorts, 'clock' | 'cwd' | 'environment'>
@@ -72,7 +74,13 @@ async function standingIn(url: string, ports: StorePorts): Promise<StoredResourc
   }
 }
 
-function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): readonly Diagnosis[] {
+function fileDiagnoses({
+  walBytes,
+  isOpenToOthers,
+  readOnly,
+  damage,
+  path,
+}: StoreFile): readonly Diagnosis[] {
   return [
     damage === undefined
       ? fine('integrity', 'Not checked: the file is large. `gw ledger verify` adds up the ledger.')
@@ -92,14 +100,21 @@ function fileDiagnoses({ walBytes, isOpenToOthers, damage, path }: StoreFile): r
           found: `${Math.round(walBytes / MIB)} MiB wait in the write-ahead log.`,
           hint: 'Some process reads for a long time: end the other processes that have the file open (`lsof`).',
         },
-    isOpenToOthers
+    readOnly.length > 0
       ? {
           check: 'permissions',
-          state: 'warn',
-          found: 'Every user of this machine may read the store: usage, logs and hashes of keys.',
-          hint: `chmod 600 ${path}`,
+          state: 'fail',
+          found: `This user cannot write ${readOnly.join(', ')}.`,
+          hint: 'Run this check and gw as the user that owns the store, or give the files to the user of gw with chown.',
         }
-      : fine('permissions', 'Only its owner and group may read the store.'),
+      : isOpenToOthers
+        ? {
+            check: 'permissions',
+            state: 'warn',
+            found: 'Every user of this machine may read the store: usage, logs and hashes of keys.',
+            hint: `chmod 600 ${path}`,
+          }
+        : fine('permissions', 'Only its owner and group may read the store.'),
   ]
 }
 
@@ -116,11 +131,19 @@ export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Dia
   }
 }
 
-/** Only needed for credentials that are set over REST. */
-export async function masterKeyDiagnosis(url: string, { cwd, environment }: StorePorts): Promise<Diagnosis> {
+/** Only needed for credentials that are set over REST. @param kept those of the store */
+export async function masterKeyDiagnosis(
+  url: string,
+  { cwd, environment }: StorePorts,
+  kept: readonly StoredCredential[],
+): Promise<Diagnosis> {
   const given = environment['GW_MASTER_KEY']
   const found = await diagnosed('master key', async () => {
     const key = MasterKey.of(url, cwd, given)
+    for (const { boundTo } of kept) {
+      const secret = await findSecret({ kept: boundTo }, kept, { environment, masterKey: key })
+      if (typeof secret !== 'string') return unopened(boundTo, secret)
+    }
     if (given === undefined || given.trim() === '') {
       if (isPostgresUrl(url)) {
         return fine(
@@ -134,10 +157,20 @@ export async function masterKeyDiagnosis(url: string, { cwd, environment }: Stor
     return fine('master key', 'GW_MASTER_KEY is a key.')
   })
   // The file is created on first use.
-  if (found.state === 'fail' && found.found.includes('does not exist')) {
+  if (kept.length === 0 && found.state === 'fail' && found.found.includes('does not exist')) {
     return fine('master key', 'None yet: gw creates it with the first credential that is set over REST.')
   }
   return found
+}
+
+/** Every revision with this credential is rejected then. */
+function unopened(boundTo: string, { message, hint }: MissingSecret): Diagnosis {
+  return {
+    check: 'master key',
+    state: 'fail',
+    found: `The credential of ${boundTo} cannot be opened, so its revision is not served: ${message}`,
+    hint,
+  }
 }
 
 /** Converts the error of a check into a diagnosis. */

@@ -16,6 +16,7 @@ const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
 const HEALTHY: HealthAnswer = {
   httpStatus: 200,
+  reasons: [],
   json: '{"status":"ok"}',
 }
 
