@@ -2999,18 +2999,26 @@ export interface components {
             /** Format: date-time */
             at: string;
             author?: string;
+            cache_write_tokens?: number;
+            cached_input_tokens?: number;
+            characters?: number;
+            duration_ms?: number;
             flags: string[];
             id: number;
+            images?: number;
+            input_tokens?: number;
             key?: string;
             /** @enum {string} */
             kind: "settle" | "credit" | "debit" | "adjust";
             model?: string;
             note?: string;
+            output_tokens?: number;
             price?: {
                 [key: string]: string;
             };
             reference?: string;
             request_id?: string;
+            search_units?: number;
         };
         wanted_change: {
             /** @enum {string} */

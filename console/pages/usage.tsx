@@ -35,6 +35,42 @@ const MEASURES = [
   { value: 'tokens', label: 'tokens' },
 ]
 
+const CSV_COLUMNS = [
+  'requests',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'search_units',
+  'duration_ms',
+  'characters',
+  'images',
+  'estimated',
+  'unpriced',
+  'cost',
+] as const
+
+/** What is shown, with its time: while other choices are loaded, the report is still the one before. */
+function UsageCsv({ usage: { by, split, since, until, currency, data } }: { readonly usage: Usage }) {
+  const days = [since, until].map(time => time.slice(0, 10)).join('-to-')
+  return (
+    <CsvButton
+      name={`usage-by-${by}${split ? `-and-${split}` : ''}-${days}`}
+      head={[by, ...(split ? [split] : []), ...CSV_COLUMNS, 'currency', 'since', 'until']}
+      rows={() =>
+        data.map(row => [
+          row.label ?? '',
+          ...(split ? [row.split ?? ''] : []),
+          ...CSV_COLUMNS.map(column => row[column]),
+          currency,
+          since,
+          until,
+        ])
+      }
+    />
+  )
+}
+
 export function Usage() {
   const { queries } = useConsole()
   const { user } = useSession()
@@ -61,38 +97,7 @@ export function Usage() {
   })
   return (
     <>
-      <PageHead
-        title="Usage and cost"
-        actions={
-          usage.data && (
-            <CsvButton
-              name={`usage-by-${by}${split ? `-and-${split}` : ''}`}
-              head={[
-                by,
-                ...(split ? [split] : []),
-                'calls',
-                'input_tokens',
-                'cached_input_tokens',
-                'output_tokens',
-                'cost',
-                'currency',
-              ]}
-              rows={() =>
-                usage.data.data.map(row => [
-                  row.label ?? '',
-                  ...(split ? [row.split ?? ''] : []),
-                  row.requests,
-                  row.input_tokens,
-                  row.cached_input_tokens,
-                  row.output_tokens,
-                  row.cost,
-                  usage.data.currency,
-                ])
-              }
-            />
-          )
-        }
-      >
+      <PageHead title="Usage and cost" actions={usage.data && <UsageCsv usage={usage.data} />}>
         What was used, and what it cost, by the end of each call. Days and months are in UTC, hours in your
         time zone.
       </PageHead>

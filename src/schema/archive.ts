@@ -16,6 +16,13 @@ export const archiveHeader = z.strictObject({
   first_id: z.int().positive(),
   last_id: z.int().positive(),
   currency: z.string(),
+  /**
+   * Entries have accounts, which outlive names: the name that each had at the time of the archive, where it differs. A name
+   * with `~until-` is that of a deleted resource, whose name another one has.
+   */
+  names: z
+    .partialRecord(z.enum(['key', 'tenant', 'model', 'endpoint']), z.record(z.string(), z.string()))
+    .optional(),
   /** By the numbers that entries have as `price`. */
   prices: z.record(z.string(), z.record(z.string(), z.string())),
 })

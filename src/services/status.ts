@@ -81,7 +81,7 @@ async function storeStatus(store: Store, untilMs: number): Promise<StoreStatus> 
       tokens: usage.reduce((sum, row) => sum + row.inputTokens + row.outputTokens, 0),
       amountNano: usage.reduce((sum, row) => sum + row.amountNano, 0n),
     },
-    currency: currencyOf(live),
+    currency: currencyOf(live.resources),
   }
 }
 

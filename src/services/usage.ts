@@ -9,8 +9,8 @@ import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
 
 /**
- * The document of the settled usage in a span of time: largest amounts first; days and hours in order, including those without
- * calls.
+ * The document of the settled usage in a span of time: largest amounts first; days and hours in order, from the first to the last
+ * one with calls, including those without.
  */
 export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
 

@@ -160,6 +160,15 @@ export class Accounts {
     return this.#names.size === 0
   }
 
+  /** The names of accounts that differ from them, by account; undefined: none. */
+  namesOf(kind: Kind): Readonly<Record<string, string>> | undefined {
+    const start = `${kind}/`
+    const differing = [...this.#names].flatMap(([id, name]) =>
+      id.startsWith(start) && id !== start + name ? [[id.slice(start.length), name] as const] : [],
+    )
+    return differing.length > 0 ? Object.fromEntries(differing) : undefined
+  }
+
   nameOf(kind: Kind, account: string): string {
     return this.#names.get(`${kind}/${account}`) ?? account
   }

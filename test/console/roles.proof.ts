@@ -147,8 +147,10 @@ describe.skipIf(!hasBrowser)('a table', { timeout: 240_000 }, () => {
     const download = tab.page.waitForEvent('download')
     await tab.page.getByRole('button', { name: 'CSV' }).click()
     const file = await download
-    expect(file.suggestedFilename()).toBe('usage-by-model.csv')
-    expect(readFileSync(await file.path(), 'utf8')).toContain('model,calls,input_tokens')
+    expect(file.suggestedFilename()).toMatch(/^usage-by-model-\d{4}-\d\d-\d\d-to-\d{4}-\d\d-\d\d\.csv$/)
+    expect(readFileSync(await file.path(), 'utf8')).toMatch(
+      /^model,requests,input_tokens,.*,images,.*,cost,currency,since,until\r\n/,
+    )
     expect(tab.faults).toEqual([])
   })
 })

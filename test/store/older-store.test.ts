@@ -152,6 +152,13 @@ test('every column of a call comes through, and every entry of a wallet', async 
       requestId: id,
       key: 'app',
       publication: 'gpt',
+      usage: usageOf({
+        inputTokens: 1,
+        cachedInputTokens: 2,
+        cacheWriteTokens: 3,
+        outputTokens: 4,
+        searchUnits: 5,
+      }),
       flags: ['partial', 'estimated', 'unpriced'],
     },
     { id: 2, kind: 'credit', atMs: NOON_MS, amountNano: 1_000n, reference: 'inv-1', flags: [] },

@@ -117,16 +117,19 @@ function archiveCommand(bind: BindHandler): Command {
     )
 }
 
-function archivedText({ archive, deleted }: Archiving, before: string): string {
+const NEWEST_LEFT = 'The newest entry stays in the store, and goes to the next archive.\n'
+
+function archivedText({ archive, deleted, isNewestLeft }: Archiving, before: string): string {
+  const newest = isNewestLeft ? NEWEST_LEFT : ''
   if (!archive) {
     const left =
       deleted === 0 ? '' : ` Deleted ${pluralize(deleted, 'entry', 'entries')} of an interrupted run.`
-    return `Nothing to archive before ${before}.${left}\n`
+    return `Nothing to archive before ${before}.${left}\n${newest}`
   }
   const { entries, file, bytes, sha256 } = archive
   return (
     `Archived ${pluralize(entries, 'entry', 'entries')} before ${before} to ${printable(file)} (${mibText(bytes)} MiB). Keep this file.\n` +
-    `SHA-256 ${sha256}\n`
+    `SHA-256 ${sha256}\n${newest}`
   )
 }
 

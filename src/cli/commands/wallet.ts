@@ -104,7 +104,7 @@ function entriesCommand(bind: BindHandler): Command {
           page: await walletEntries(context, { tenant, limit }),
           currency: await readCurrency(context.store),
         }))
-        if (page.data.length === limit) out.info(`Shows the newest ${limit}; for more: --limit N.`)
+        if (page.next_cursor !== null) out.info(`Shows the newest ${limit}; for more: --limit N.`)
         printPage(out, page, `The wallet of ${tenant} has no entries yet.`, entries =>
           entriesToText(entries, currency, out.style, out.width),
         )

@@ -1,6 +1,7 @@
 import { iso } from '../../base/iso.ts'
 import { pluralize } from '../../base/pluralize.ts'
 import { textWidth } from '../../base/text-width.ts'
+import type { Usage } from '../../schema/ledger.ts'
 import { isRejection, type LoggedCall } from '../../services/calls.ts'
 import type { StoredCall, StoredRejection } from '../../store/ledger/types.ts'
 import { moneyText } from './money-text.ts'
@@ -69,7 +70,7 @@ function callParts(call: StoredCall, currency: string): Part[] {
     { text: outcomeText(call), paint: 'fault', rank: 0 },
     { text: printable(reason), rank: 1 },
     { text: before.length === 0 ? '' : `after ${before.map(printable).join(', ')}`, rank: 6 },
-    { text: usageText(call), rank: 3 },
+    { text: usageText(call.usage), rank: 3 },
     { text: moneyText(call.amountNano, currency), rank: 2 },
     { text: `${(call.latencyMs / 1_000).toFixed(2)}s`, rank: 4 },
     { text: printable(placeText(call)), rank: 5 },
@@ -124,10 +125,11 @@ function outcomeText({ outcome, errorCode, attempts }: StoredCall): string {
 }
 
 /** `120 (64 cached) → 45`, `12.5 s of audio`, `2 images`: tokens, unless there are only other units. */
-function usageText({ usage }: StoredCall): string {
+export function usageText(usage: Usage | undefined): string {
   if (!usage) return ''
-  const { inputTokens, cachedInputTokens, outputTokens, durationMs, characters, images } = usage
+  const { inputTokens, cachedInputTokens, outputTokens, searchUnits, durationMs, characters, images } = usage
   const units = [
+    ...(searchUnits > 0 ? [pluralize(searchUnits, 'search unit')] : []),
     ...(durationMs > 0 ? [`${durationMs / 1_000} s of audio`] : []),
     ...(characters > 0 ? [pluralize(characters, 'character')] : []),
     ...(images > 0 ? [pluralize(images, 'image')] : []),

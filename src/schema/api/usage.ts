@@ -134,7 +134,7 @@ export const usageOperations = {
     answer: {
       status: 200,
       description:
-        'Largest amounts first; days and hours in order, including those without calls if there is no `split`.',
+        'Largest amounts first; days and hours in order, from the first to the last one with calls, including those without if there is no `split`.',
       schema: z
         .strictObject({
           by: z.enum(['key', 'tenant', 'model', 'endpoint', 'day', 'hour']),

@@ -28,6 +28,14 @@ const entry = z
     request_id: z.string().optional(),
     key: z.string().optional(),
     model: z.string().optional(),
+    input_tokens: z.int().optional().describe('This and the other units only for charges.'),
+    cached_input_tokens: z.int().optional(),
+    cache_write_tokens: z.int().optional(),
+    output_tokens: z.int().optional(),
+    search_units: z.int().optional(),
+    duration_ms: z.int().optional(),
+    characters: z.int().optional(),
+    images: z.int().optional(),
     price: z
       .record(z.string(), z.string())
       .optional()

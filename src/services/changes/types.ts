@@ -41,6 +41,7 @@ export interface PlanWarning {
     | 'not_renamed'
     | 'users_disabled'
     | 'wallet_left'
+    | 'currency_changed'
   readonly kind: Kind
   readonly name: string
   /** A sentence for display. */

@@ -3,6 +3,7 @@ import { iso } from '../../base/iso.ts'
 import type { Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, SourceLine } from '../../store/types.ts'
+import { currencyOf } from '../currency.ts'
 import { comingPrices, moveText, pricedFromMs } from './blast/prices.ts'
 import { publicationsInUse } from './blast/radius.ts'
 import { activeSecrets } from './key-view.ts'
@@ -72,7 +73,12 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
       message: `no secret yet: \`gw keys issue ${name}\` mints one`,
     })
   }
-  return [...warnings, ...usersDisabled(live, after), ...walletsLeft(live, after)]
+  return [
+    ...warnings,
+    ...usersDisabled(live, after),
+    ...walletsLeft(live, after),
+    ...currencyChanged(live, after),
+  ]
 }
 
 /** The users who can no longer log in, because their tenant is deleted. */
@@ -90,16 +96,24 @@ function usersDisabled({ resources, tenantUsers = [] }: Live, after: readonly Re
 /** The balance of a deleted tenant: a delete plus a create is not a rename, and leaves the balance behind. */
 function walletsLeft({ resources, balances = [] }: Live, after: readonly Resource[]): PlanWarning[] {
   const kept = new Set(after.filter(({ kind }) => kind === 'tenant').map(({ name }) => name))
-  const settings = resources.find(({ kind }) => kind === 'settings')
-  const currency = settings?.spec['currency']
-  const label = typeof currency === 'string' ? ` ${currency}` : ''
+  const currency = currencyOf(resources)
   return balances.flatMap(({ tenant: name, balanceNano }): PlanWarning[] => {
     if (kept.has(name)) return []
     const message =
-      `its wallet keeps ${formatNano(balanceNano)}${label}; ` +
+      `its wallet keeps ${formatNano(balanceNano)} ${currency}; ` +
       `if this is a rename, add \`previous_name: ${name}\` to the new tenant`
     return [{ code: 'wallet_left', kind: 'tenant', name, message }]
   })
+}
+
+/** Amounts have no currency of their own: a new one is the label of all that is booked as well. */
+function currencyChanged({ head, resources }: Live, after: readonly Resource[]): PlanWarning[] {
+  const [before, now] = [currencyOf(resources), currencyOf(after)]
+  if (head.revision === 0 || before === now) return []
+  const message =
+    `all amounts so far, ${before} until now, are shown as ${now}, also balances and budgets: nothing is converted; ` +
+    'archive the ledger and correct the balances first, or use another store'
+  return [{ code: 'currency_changed', kind: 'settings', name: 'settings', message }]
 }
 
 /** The price changes that a calendar brings. */

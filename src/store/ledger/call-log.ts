@@ -1,7 +1,7 @@
 import { type Expression, type Kysely, type SqlBool, sql } from 'kysely'
 import { protocolOfPath } from '../../schema/paths.ts'
 import type { Tables } from '../tables.ts'
-import { nameOf, toFlags } from './columns.ts'
+import { nameOf, toFlags, toUsage, USAGE_COLUMNS } from './columns.ts'
 import { type LedgerDialect, SQLITE_LEDGER } from './dialect.ts'
 import { PAGE_FILTERS, PAGE_IDS, type PageFilter } from './log-pages.ts'
 import type { CallLogQuery, StoredCall } from './types.ts'
@@ -142,8 +142,7 @@ async function selectRows(
 ): Promise<StoredCall[]> {
   let select = db
     .selectFrom('call_logs')
-    .select(['id', 'at_ms', 'status', 'stream', 'input_tokens', 'cached_input_tokens', 'cache_write_tokens'])
-    .select(['output_tokens', 'search_units', 'duration_ms', 'characters', 'images', 'flags', 'latency_ms'])
+    .select(['id', 'at_ms', 'status', 'stream', ...USAGE_COLUMNS, 'flags', 'latency_ms'])
     .select(['first_byte_ms', 'attempts', 'reason', 'failed_attempts'])
     .select([
       sql<string>`cast(amount_nano as text)`.as('nano'),
@@ -184,18 +183,7 @@ async function selectRows(
     stream: row.stream === 1,
     outcome: row.outcome,
     ...(row.errorCode !== null && { errorCode: row.errorCode }),
-    ...(row.input_tokens !== null && {
-      usage: {
-        inputTokens: row.input_tokens,
-        cachedInputTokens: row.cached_input_tokens ?? 0,
-        cacheWriteTokens: row.cache_write_tokens ?? 0,
-        outputTokens: row.output_tokens ?? 0,
-        searchUnits: row.search_units ?? 0,
-        durationMs: row.duration_ms ?? 0,
-        characters: row.characters ?? 0,
-        images: row.images ?? 0,
-      },
-    }),
+    ...(row.input_tokens !== null && { usage: toUsage(row) }),
     amountNano: BigInt(row.nano),
     flags: toFlags(row.flags),
     latencyMs: row.latency_ms,

@@ -35,6 +35,21 @@ export const USAGE_COLUMNS = [
   'images',
 ] as const
 
+export type UsageCells = Readonly<Record<(typeof USAGE_COLUMNS)[number], number | null>>
+
+export function toUsage(row: UsageCells): Usage {
+  return {
+    inputTokens: row.input_tokens ?? 0,
+    cachedInputTokens: row.cached_input_tokens ?? 0,
+    cacheWriteTokens: row.cache_write_tokens ?? 0,
+    outputTokens: row.output_tokens ?? 0,
+    searchUnits: row.search_units ?? 0,
+    durationMs: row.duration_ms ?? 0,
+    characters: row.characters ?? 0,
+    images: row.images ?? 0,
+  }
+}
+
 /** Bits of `flags`. */
 export const ESTIMATED = 1 << FLAGS.indexOf('estimated')
 export const UNPRICED = 1 << FLAGS.indexOf('unpriced')

@@ -36,6 +36,8 @@ const KIND_OF = {
   endpoint: 'endpoint',
 } as const satisfies Record<string, Kind>
 
+const ARCHIVED_NAMES = ['key', 'tenant', 'model', 'endpoint'] as const
+
 /**
  * The ledger by current names: it records accounts, which stay when a resource is renamed, and queries use names. A
  * name without a resource stands for the account of that name.
@@ -164,9 +166,15 @@ export class NamedAccounting implements Accounting {
     return this.#byAccount.verify(watch)
   }
 
-  /** Archives accounts, not names. */
-  archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {
-    return this.#byAccount.archive(request, watch)
+  /** Archives accounts: names may change afterwards. The header has the present names. */
+  async archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {
+    const accounts = await this.#accounts()
+    const names = ARCHIVED_NAMES.flatMap(member => {
+      const differing = accounts.namesOf(KIND_OF[member])
+      return differing ? [[member, differing] as const] : []
+    })
+    const shown = names.length > 0 && { names: Object.fromEntries(names) }
+    return this.#byAccount.archive({ ...request, ...shown }, watch)
   }
 
   archives(): Promise<readonly Archive[]> {

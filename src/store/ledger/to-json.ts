@@ -65,8 +65,8 @@ export function sumsToJson(row: UsageRow) {
 
 /** The JSON of a wallet entry. */
 export function entryToJson(entry: WalletEntry) {
-  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication, price, flags } =
-    entry
+  const { id, kind, atMs, amountNano, reference, note, author, requestId, key, publication } = entry
+  const { usage, price, flags } = entry
   return {
     id,
     kind,
@@ -78,6 +78,7 @@ export function entryToJson(entry: WalletEntry) {
     ...(requestId !== undefined && { request_id: requestId }),
     ...(key !== undefined && { key }),
     ...(publication !== undefined && { model: publication }),
+    ...(usage && usageToJson(usage)),
     ...(price !== undefined && { price: JSON.parse(price) as Record<string, string> }),
     flags: [...flags],
   }

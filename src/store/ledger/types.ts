@@ -1,3 +1,4 @@
+import type { ArchiveHeader } from '../../schema/archive.ts'
 import type {
   CallRecord,
   Flag,
@@ -7,6 +8,7 @@ import type {
   KeySumsQuery,
   RejectedCall,
   StoredResponse,
+  Usage,
 } from '../../schema/ledger.ts'
 import type { Durability } from '../../schema/settings.ts'
 import type { SharedLimit } from '../../schema/shares.ts'
@@ -201,6 +203,8 @@ export interface ArchiveRequest {
   /** The start of a quarter of an hour. The newest entry of the ledger stays in any case, because its id must not be used again. */
   readonly beforeMs: number
   readonly currency: string
+  /** Names of accounts that differ from them, for the header of the file. */
+  readonly names?: ArchiveHeader['names']
 }
 
 export interface ArchiveWatch {
@@ -213,6 +217,8 @@ export interface Archiving {
   readonly archive: Archive | undefined
   /** How many entries were deleted; with those that an interrupted run has left. */
   readonly deleted: number
+  /** The newest entry, of that time as well, stays until there is a later one: its id must not be used again. */
+  readonly isNewestLeft?: true
 }
 
 export interface Wallet {
@@ -236,6 +242,7 @@ export interface WalletEntry {
   readonly requestId?: string
   readonly key?: string
   readonly publication?: string
+  readonly usage?: Usage
   /** The price that the charge is based on, see `priceText`. */
   readonly price?: string
   readonly flags: readonly Flag[]

@@ -5,12 +5,23 @@ import type { Flag } from '../../schema/ledger.ts'
 import type { Tenant } from '../../schema/tenant.ts'
 import { wantedByDebit } from '../shares/rules.ts'
 import type { Tables } from '../tables.ts'
-import { codeOf, type EntryKind, KINDS, nameOf, parts, toFlags, toNano } from './columns.ts'
+import {
+  codeOf,
+  type EntryKind,
+  KINDS,
+  nameOf,
+  parts,
+  toFlags,
+  toNano,
+  toUsage,
+  USAGE_COLUMNS,
+  type UsageCells,
+} from './columns.ts'
 import { type LedgerDialect, SQLITE_LEDGER } from './dialect.ts'
 import type { Adjustment, AdjustmentResult, EntriesPage, Wallet, WalletEntry } from './types.ts'
 
 /** A row of the ledger that changed a balance. */
-interface EntryRow {
+interface EntryRow extends UsageCells {
   readonly id: number
   readonly kind: number
   readonly at_ms: number
@@ -217,7 +228,7 @@ function entries(db: Kysely<Tables>, { requestIdOf }: LedgerDialect) {
   return db
     .selectFrom('ledger')
     .leftJoin('adjustments', 'entry_id', 'ledger.id')
-    .select(['ledger.id', 'kind', 'at_ms', 'flags', 'reference', 'note', 'author'])
+    .select(['ledger.id', 'kind', 'at_ms', ...USAGE_COLUMNS, 'flags', 'reference', 'note', 'author'])
     .select([
       sql<string>`cast(amount_nano as text)`.as('nano'),
       sql.raw<string | null>(requestIdOf('request')).as('requestId'),
@@ -280,6 +291,7 @@ function toEntry(row: EntryRow): WalletEntry {
     ...(row.requestId !== null && { requestId: row.requestId }),
     ...(row.key !== null && { key: row.key }),
     ...(row.publication !== null && { publication: row.publication }),
+    ...(kind === 'settle' && { usage: toUsage(row) }),
     ...(row.price !== null && { price: row.price }),
     flags,
   }

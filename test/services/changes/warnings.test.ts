@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { plan } from '../../../src/services/changes/plan.ts'
 import { emptyLive } from './empty-live.ts'
-import { binding, endpoint, key, liveWith, ownedBy, publication, tree } from './trees.ts'
+import { binding, endpoint, key, liveWith, ownedBy, publication, settings, tree } from './trees.ts'
 
 const codes = (made: ReturnType<typeof plan>) => made.warnings.map(({ code, name }) => `${code} ${name}`)
 const served = (name: string) => [endpoint(`${name}-ep`), publication(name), binding(name, `${name}-ep`)]
@@ -45,6 +45,15 @@ test('another set’s publication only where this apply takes its last endpoint'
   const live = liveWith([ownedBy('default', endpoint('a')), ...others])
   expect(codes(plan(live, tree(endpoint('a'))))).toEqual([])
   expect(codes(plan(live, tree(endpoint('a', { enabled: false }))))).toEqual(['no_endpoint m'])
+})
+
+test('another currency, where amounts were booked in the one before', () => {
+  const euro = settings({ currency: 'EUR' })
+  const dollars = liveWith([ownedBy('default', settings({}))])
+  expect(codes(plan(dollars, tree(euro)))).toEqual(['currency_changed settings'])
+  expect(plan(dollars, tree(euro)).warnings[0]?.message).toContain('USD until now, are shown as EUR')
+  expect(codes(plan(dollars, tree(settings({}))))).toEqual([])
+  expect(codes(plan(emptyLive(0), tree(euro)))).toEqual([])
 })
 
 test('an enabled key without any secret that opens', () => {

@@ -5,6 +5,8 @@ import { archivedEntry, archiveEnd, archiveHeader } from '../../../src/schema/ar
 import type { Settlement } from '../../../src/schema/ledger.ts'
 import { priceText } from '../../../src/schema/price.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
+import { NamedAccounting } from '../../../src/store/ledger/named-accounting.ts'
+import { Accounts } from '../../../src/store/renames.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { inMemory } from './in-memory.ts'
 import { hold, release, settle } from './rows.ts'
@@ -121,6 +123,26 @@ test('the file has all that the ledger had, in lines of the documented form', as
   expect(entries[3]).not.toHaveProperty('tenant')
 })
 
+test('the header has the names of accounts that were renamed', async () => {
+  const { dir, accounting } = await setUp()
+  const accounts = async () =>
+    new Accounts(
+      new Map([
+        ['tenant/acme', 'azure'],
+        ['tenant/solo~r3', 'acme'],
+        ['key/app', 'app'],
+        ['publication/gpt', 'chat'],
+      ]),
+    )
+  const path = dir.at('july.gz')
+  await new NamedAccounting(accounting, accounts).archive({ path, beforeMs: AUGUST, currency: 'EUR' })
+  expect(archiveHeader.parse(linesOf(path)[0]).names).toEqual({
+    tenant: { acme: 'azure', 'solo~r3': 'acme' },
+    model: { gpt: 'chat' },
+  })
+  expect((await accounting.verify({ files: [path] })).findings).toEqual([])
+})
+
 test('prices are in the header, and charges are computed again from the file', async () => {
   const { dir, book, archive, findings } = await setUp()
   const price = priceText({
@@ -172,7 +194,7 @@ test('a ledger goes on after its archive: new calls, another archive, the same b
 
 test('the newest entry stays, because its id must not be used again', async () => {
   const { archive, book, ids, findings } = await setUp()
-  await archive(SEPTEMBER + 24 * HOUR_MS, 'all.gz')
+  expect(await archive(SEPTEMBER + 24 * HOUR_MS, 'all.gz')).toMatchObject({ isNewestLeft: true })
   expect(ids()).toEqual([2, 9])
   book.write(call('g', SEPTEMBER))
   expect(ids()).toEqual([2, 9, 10])

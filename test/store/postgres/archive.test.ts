@@ -115,6 +115,18 @@ test('what was opened and has ended before the month goes to the file, and all e
   expect(await accounting.verify()).toMatchObject({ entries: 5, archived: 4 })
 })
 
+test('of two archives at once one is written, and the other leaves no file', async () => {
+  const { dir, archive, accounting, findings } = await setUp()
+  const results = await Promise.allSettled([archive(AUGUST, 'july.gz'), archive(AUGUST, 'too.gz')])
+  const rejected = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+  expect(rejected).toEqual([expect.objectContaining({ code: 'store_locked' })])
+  const [first] = results
+  const [name, other] = first.status === 'fulfilled' ? ['july.gz', 'too.gz'] : ['too.gz', 'july.gz']
+  expect([existsSync(dir.at(name)), existsSync(dir.at(other))]).toEqual([true, false])
+  expect(await accounting.archives()).toHaveLength(1)
+  expect(await findings(name)).toEqual([])
+})
+
 test('the file has the lines of the documented form, as on SQLite', async () => {
   const { dir, archive } = await setUp()
   await archive(AUGUST, 'july.gz')

@@ -1,6 +1,7 @@
-import { decode, KINDS, type Resource } from '../../../schema/kinds.ts'
+import type { Resource } from '../../../schema/kinds.ts'
 import { resourceId } from '../../../store/resources.ts'
 import type { Live, Rename } from '../../../store/types.ts'
+import { currencyOf } from '../../currency.ts'
 import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
@@ -49,7 +50,7 @@ export async function blastRadius(
     limits: await loweredLimits(pairs, use, nowMs),
     endings: await endings(touched, use, nowMs),
     nodes: await nodeMoves(before, after, use, nowMs),
-    currency: currencyIn(after),
+    currency: currencyOf(after),
     atMs: nowMs,
   }
 }
@@ -78,9 +79,4 @@ export function publicationsInUse(resources: readonly Resource[]): ReadonlySet<s
       served.add(publication)
   }
   return served
-}
-
-function currencyIn(resources: readonly Resource[]): string {
-  const declared = resources.find(({ kind }) => kind === 'settings')
-  return (declared ? decode('settings', declared.spec) : KINDS.settings.parse({})).currency
 }

@@ -14,7 +14,7 @@ import {
 } from '../../../schema/archive.ts'
 
 /** What an archive has, before its entries are read. */
-export type ArchiveRange = Pick<ArchiveHeader, 'first_id' | 'last_id' | 'currency' | 'prices'> & {
+export type ArchiveRange = Pick<ArchiveHeader, 'first_id' | 'last_id' | 'currency' | 'names' | 'prices'> & {
   readonly beforeMs: number
 }
 

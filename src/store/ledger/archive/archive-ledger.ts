@@ -27,6 +27,8 @@ interface Range {
   readonly lastId: number
   /** How many of them are ends of calls. */
   readonly entries: number
+  /** The newest entry is an end of that time as well. */
+  readonly isNewestLeft: boolean
 }
 
 /** See {@link Accounting.archive}. */
@@ -38,8 +40,9 @@ export async function archiveLedger(
   const { path, beforeMs } = request
   const remove = (ofEntries?: number) => deleteInSteps({ writeBare, clock }, watch, ofEntries)
   const left = await remove()
-  const range = await readBare(async raw => selectRange(raw, beforeMs))
-  if (range.entries === 0) return { archive: undefined, deleted: left }
+  const { isNewestLeft, ...range } = await readBare(async raw => selectRange(raw, beforeMs))
+  const newest = isNewestLeft && { isNewestLeft }
+  if (range.entries === 0) return { archive: undefined, deleted: left, ...newest }
   return withPartial(path, async partial => {
     const { archive, sums } = await readBare(async raw => {
       const sums = await write(raw, partial, range, request, watch).catch(faultOf(path))
@@ -61,7 +64,7 @@ export async function archiveLedger(
       publish(partial, path)
       return inserted
     })
-    return { archive: recorded, deleted: left + (await remove(range.entries)) }
+    return { archive: recorded, deleted: left + (await remove(range.entries)), ...newest }
   })
 }
 
@@ -87,15 +90,15 @@ function selectRange(raw: Database.Database, beforeMs: number): Range {
     )
     .pluck()
     .get(firstId, lastId)
-  return { firstId, lastId, entries: entries ?? 0 }
+  return { firstId, lastId, entries: entries ?? 0, isNewestLeft: next === undefined && newest >= firstId }
 }
 
 /** Returns the sums of the entries by place. */
 async function write(
   raw: Database.Database,
   path: string,
-  { firstId, lastId, entries }: Range,
-  { beforeMs, currency }: ArchiveRequest,
+  { firstId, lastId, entries }: Omit<Range, 'isNewestLeft'>,
+  { beforeMs, currency, names }: ArchiveRequest,
   { onProgress, signal }: ArchiveWatch,
 ): Promise<PlaceSums> {
   const ids = new Map([...selectNames(raw)].map(([id, name]) => [name, id]))
@@ -119,6 +122,7 @@ async function write(
     first_id: firstId,
     last_id: lastId,
     currency,
+    ...(names && { names }),
     prices: Object.fromEntries(prices),
   }
   await writeArchive(path, header, pages())

@@ -124,7 +124,7 @@ async function write(
   partial: string,
   range: Range,
   names: Names,
-  { currency }: ArchiveRequest,
+  { currency, names: shown }: ArchiveRequest,
   { onProgress, signal }: ArchiveWatch,
 ): Promise<PlaceSums> {
   const { beforeMs, firstId, lastId, entries } = range
@@ -149,6 +149,7 @@ async function write(
     first_id: firstId,
     last_id: lastId,
     currency,
+    ...(shown && { names: shown }),
     prices: Object.fromEntries(prices.map(({ id, price }) => [id, JSON.parse(price)])),
   }
   await writeArchive(partial, header, pages())
