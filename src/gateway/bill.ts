@@ -7,6 +7,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import type { Reservation } from '../limits/reservation.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
 import { type Charge, chargeFor, type RequestEnd } from '../metering/charge.ts'
+import { isFree } from '../schema/cost.ts'
 import {
   BalanceShort,
   type CallRecord,
@@ -103,7 +104,6 @@ export function reserve(
   const { outputLimit, answers } = call
   // Chosen once, so that hold and bill use the same price even if another takes effect meanwhile.
   const dated = priceAt(publication, ports.clock.nowMs())
-  checkPriced(publication, dated !== undefined)
   const { maxInputTokens, maxOutputTokens, outputCap } = publication
   const isCapped = outputCap !== 'none'
   const produces = PRODUCES[dialect]
@@ -111,6 +111,8 @@ export function reserve(
     { content, produces, outputLimit, answers, isCapped },
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
+  const isPriced = dated !== undefined && (estimated.amountNano > 0n || isFree(dated.price))
+  checkPriced(publication, isPriced)
   const holdForMs = route.longestMs + HOLD_GRACE_MS
   const { requestId, revision } = request
   const admission = { requestId, key, publication, estimate: estimated, revision, holdForMs }

@@ -61,14 +61,14 @@ export function checkModels(key: KeyEntry, model: string): void {
 /**
  * Enforces `settings.require_price`: a model without a price is not free by accident.
  *
- * @param priced Whether a price is in force; see `priceAt`.
+ * @param priced Whether a price is in force, and names a unit of the call; see `priceAt`.
  * @throws {GwError} model_not_priced.
  */
 export function checkPriced({ requirePrice, name }: PublicationEntry, priced: boolean): void {
   if (requirePrice && !priced)
     throw new GwError(
       'model_not_priced',
-      `The model \`${name}\` has no price, and this gateway requires one.`,
+      `The model \`${name}\` has no price for this call, and this gateway requires one.`,
     )
 }
 

@@ -1,4 +1,4 @@
-import { cost } from '../schema/cost.ts'
+import { cost, isFree } from '../schema/cost.ts'
 import { type Flag, type Price, type Usage, usageOf } from '../schema/ledger.ts'
 import type { MeasuredUsage } from './answer-meter.ts'
 
@@ -78,7 +78,14 @@ function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): 
   }
   if (characters > 0) usage = { ...usage, characters }
   if (images > 0 && isAnswered) usage = { ...usage, images }
-  return { charge: { usage, amountNano: price ? cost(price, usage) : 0n, flags } }
+  const amountNano = price ? cost(price, usage) : 0n
+  if (amountNano === 0n && price && !isFree(price) && isAnyUsed(usage)) flags.push('unpriced')
+  return { charge: { usage, amountNano, flags } }
+}
+
+/** The price is for other units, such as a price of reranking for a chat. */
+function isAnyUsed(usage: Usage): boolean {
+  return Object.values(usage).some(count => count > 0)
 }
 
 /** Servers of speech and images often report no tokens; nothing is missing where none are priced. */

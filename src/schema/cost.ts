@@ -29,6 +29,11 @@ export function cost(price: Price, usage: Usage): bigint {
   return totalNano > MAX_AMOUNT_NANO ? MAX_AMOUNT_NANO : totalNano
 }
 
+/** Whether the price names no unit that costs something: such a model is free on purpose. */
+export function isFree(price: Price): boolean {
+  return Object.values(price).every(nano => nano === 0n)
+}
+
 /** Most terms of a charge are 0: a comparison is cheaper than creating a bigint of 0. */
 function times(count: number, nano: bigint): bigint {
   return count === 0 ? 0n : BigInt(count) * nano

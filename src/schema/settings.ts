@@ -138,7 +138,7 @@ export const settings = z
       .boolean()
       .default(false)
       .describe(
-        'Reject calls of publications without a price in force (403), instead of serving them free and counted as unpriced.',
+        'Reject calls of publications without a price in force, or with one that names no unit of the call (403), instead of serving them free and counted as unpriced.',
       ),
     output_cap: outputCap
       .default('none')

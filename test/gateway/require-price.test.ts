@@ -13,6 +13,7 @@ endpoints:
 publications:
   priced: { price: { input: "1" }, bindings: [{ endpoint: oai }] }
   free: { price: { input: "0" }, bindings: [{ endpoint: oai }] }
+  ranked: { price: { per_search_unit: "1" }, bindings: [{ endpoint: oai }] }
   forgotten: { bindings: [{ endpoint: oai }] }
   tomorrow: { price: [{ from: 2999-01-01, input: "1" }], bindings: [{ endpoint: oai }] }
 keys:
@@ -42,16 +43,21 @@ describe('settings.require_price', () => {
     const { upstream, gateway, call, list } = await scene('require_price: true')
     expect(await call('forgotten')).toEqual([403, 'model_not_priced'])
     expect(await call('tomorrow')).toEqual([403, 'model_not_priced'])
+    expect(await call('ranked')).toEqual([403, 'model_not_priced'])
     expect(upstream.requests).toEqual([])
     expect(gateway.ledger.holds).toEqual([])
-    expect(await list()).toEqual(['free', 'priced', 'tomorrow'])
+    expect(await list()).toEqual(['free', 'priced', 'ranked', 'tomorrow'])
     expect(await call('priced')).toEqual([200, undefined])
     expect(await call('free')).toEqual([200, undefined])
   })
 
   test('is off by default: what has no price is served free', async () => {
-    const { call, list } = await scene('')
+    const { call, list, gateway } = await scene('')
     expect(await call('forgotten')).toEqual([200, undefined])
+    expect(await call('ranked')).toEqual([200, undefined])
+    expect(await call('free')).toEqual([200, undefined])
+    const isUnpriced = gateway.ledger.ends.map(end => end.kind === 'settle' && end.flags.includes('unpriced'))
+    expect(isUnpriced).toEqual([true, true, false])
     expect(await list()).toContain('forgotten')
   })
 
@@ -61,7 +67,7 @@ describe('settings.require_price', () => {
       const loaded = await load(['-'], { environment: {}, known: new Set(), readStdin })
       return loaded.problems.map(({ code, place }) => [code, place.line])
     }
-    expect(await warnings('require_price: true')).toEqual([['listed_without_price', 9]])
+    expect(await warnings('require_price: true')).toEqual([['listed_without_price', 10]])
     expect(await warnings('')).toEqual([])
   })
 })

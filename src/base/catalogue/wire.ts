@@ -98,7 +98,8 @@ export const WIRE_ERRORS = {
   },
   model_not_priced: {
     ...forbidden,
-    title: 'The model has no price in force, and `settings.require_price` is set.',
+    title:
+      'The model has no price in force, or none for the units of the call, and `settings.require_price` is set.',
     hint: 'The operator sets a `price` of the publication, `"0"` if it is free on purpose.',
   },
   model_banned: {

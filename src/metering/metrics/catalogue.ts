@@ -102,7 +102,7 @@ export const TRAFFIC_METRICS = {
   gw_unpriced_calls_total: {
     type: 'counter',
     labels: CALL,
-    help: 'Calls that were charged nothing because the publication has no price.',
+    help: 'Calls that were charged nothing because the publication has no price, or none for what they used.',
     use: 'Set a `price` on the publication, or know that it is free.',
   },
   gw_estimated_calls_total: {
