@@ -1,10 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserPath, launchBrowser, logIn, open, openTab, PATIENCE, type Tab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
-
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: changes of others are NOT checked. Set GW_BROWSER.')
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { logIn, open, PATIENCE } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
+import { PASSWORD } from './scene.ts'
 
 /** More tenants than a page of a list has, and an endpoint whose header is a reference to a secret. */
 const MORE = `version: 1
@@ -19,27 +17,9 @@ endpoints:
     headers: { x-team: red, api-key: { env: METRICS_TOKEN } }
 `
 
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  served = await serveConsole(end => void ends.unshift(end), { more: MORE })
-  await served.addUser('tom', 'team-blue')
-})
-afterAll(async () => {
-  for (const end of ends) await end()
-})
-
-async function logInAs(user: string): Promise<Tab> {
-  const tab = await openTab(browser, served.controlUrl)
-  onTestFinished(() => tab.context.close())
-  await logIn(tab, user, PASSWORD)
-  return tab
-}
+const scene = consoleInBrowser('changes of others are', { more: MORE }, served =>
+  served.addUser('tom', 'team-blue'),
+)
 
 /** Calls the REST API in the session of a page. Returns the status. */
 function call(page: Page, method: string, path: string, body?: object): Promise<number> {
@@ -51,9 +31,9 @@ function call(page: Page, method: string, path: string, body?: object): Promise<
   })()`)
 }
 
-describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('while others use it as well, the console', { timeout: 240_000 }, () => {
   test('shows nothing of a session to the next user of the tab', async () => {
-    const { page, ...tab } = await logInAs('admin')
+    const { page, ...tab } = await scene.logInAs('admin')
     await open({ page, ...tab }, '/users')
     await page.getByRole('button', { name: 'tom' }).waitFor()
     await page.getByRole('button', { name: 'admin' }).first().click()
@@ -66,7 +46,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('keeps what another user has changed while a form was open', async () => {
-    const [one, other] = [await logInAs('admin'), await logInAs('admin')]
+    const [one, other] = [await scene.logInAs('admin'), await scene.logInAs('admin')]
     expect(await call(other.page, 'POST', '/tenants', { name: 'edited', limits: { rpm: 10 } })).toBe(201)
     const { page } = one
     await open(one, '/tenants/edited')
@@ -93,11 +73,11 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('makes the change that a dialog has shown, or none', async () => {
-    const [one, other] = [await logInAs('admin'), await logInAs('admin')]
+    const [one, other] = [await scene.logInAs('admin'), await scene.logInAs('admin')]
     const endpoint = {
       name: 'toggled',
       protocol: 'openai',
-      base_url: `${served.demoUrl}/v1`,
+      base_url: `${scene.served.demoUrl}/v1`,
       served_model: 'x',
     }
     expect(await call(other.page, 'POST', '/endpoints', endpoint)).toBe(201)
@@ -118,7 +98,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('shows in place of a deleted resource that it is gone', async () => {
-    const [one, other] = [await logInAs('admin'), await logInAs('admin')]
+    const [one, other] = [await scene.logInAs('admin'), await scene.logInAs('admin')]
     expect(await call(other.page, 'POST', '/keys', { name: 'gone', kind: 'platform' })).toBe(201)
     await open(one, '/keys/gone')
     await one.page.getByRole('button', { name: 'Delete' }).waitFor()
@@ -128,10 +108,10 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('shows the log-in when another administrator ends the session', async () => {
-    const admin = await logInAs('admin')
+    const admin = await scene.logInAs('admin')
     const body = { name: 'eve', role: 'admin', password: PASSWORD }
     expect(await call(admin.page, 'POST', '/users', body)).toBe(201)
-    const { page, ...tab } = await logInAs('eve')
+    const { page, ...tab } = await scene.logInAs('eve')
     await open({ page, ...tab }, '/keys')
     await page.getByText('revision', { exact: false }).first().waitFor()
     expect(await call(admin.page, 'DELETE', '/users/eve/sessions')).toBe(204)
@@ -140,8 +120,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('connects again after an answer that is no stream of events', async () => {
-    const tab = await openTab(browser, served.controlUrl)
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.openTab()
     let attempts = 0
     await tab.page.route('**/api/v1/events', route =>
       attempts++ === 0 ? route.fulfill({ status: 502, body: 'restarting' }) : route.continue(),
@@ -153,7 +132,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('leaves references to secrets in headers as they are', async () => {
-    const tab = await logInAs('admin')
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/endpoints/with-header')
     await page.getByRole('button', { name: 'Patch' }).click()
@@ -175,7 +154,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('offers every tenant, also behind the first page of the list', async () => {
-    const tab = await logInAs('admin')
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/users')
     await page.getByRole('button', { name: 'New user' }).click()
@@ -183,7 +162,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('keeps a revision that does not exist in its field', async () => {
-    const tab = await logInAs('admin')
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/history')
     await page.getByRole('group', { name: 'Revisions' }).getByRole('button').first().click()
@@ -193,7 +172,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('keeps the model that was entered while an older probe ran', async () => {
-    const tab = await logInAs('admin')
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/setup')
     let answer: () => void = () => undefined
@@ -204,7 +183,7 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
       await held
       await route.continue()
     })
-    await page.getByLabel('Base URL').fill(`${served.demoUrl}/v1`)
+    await page.getByLabel('Base URL').fill(`${scene.served.demoUrl}/v1`)
     const asked = page.waitForRequest('**/api/v1/endpoints/probe')
     await page.getByRole('button', { name: 'Probe' }).click()
     await asked
@@ -219,8 +198,8 @@ describe.skipIf(!hasBrowser)('while others use it as well, the console', { timeo
   })
 
   test('takes a link to log in out of the address, and asks which user goes on', async () => {
-    const tab = await logInAs('admin')
-    const link = (await served.gw('users', 'link', 'tom', '--console', served.controlUrl)).trim()
+    const tab = await scene.logInAs('admin')
+    const link = (await scene.served.gw('users', 'link', 'tom', '--console', scene.served.controlUrl)).trim()
     await tab.page.goto(link)
     await tab.page.getByText('This browser is logged in as admin.').waitFor()
     expect(tab.page.url()).not.toContain('gwl_')

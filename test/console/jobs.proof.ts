@@ -1,36 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { accessibilityFaults, browserPath, launchBrowser, logIn, open, openTab, type Tab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+import { describe, expect, test } from 'vitest'
+import { accessibilityFaults, logIn, open } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
+import { PASSWORD } from './scene.ts'
 
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: what the console does is NOT checked. Set GW_BROWSER.')
+const scene = consoleInBrowser('what the console does is')
 
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  served = await serveConsole(end => void ends.unshift(end))
-})
-afterAll(async () => {
-  for (const end of ends) await end()
-})
-
-async function asAdmin(): Promise<Tab> {
-  const tab = await openTab(browser, served.controlUrl)
-  onTestFinished(() => tab.context.close())
-  await logIn(tab, 'admin', PASSWORD)
-  return tab
-}
-
-describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('the console', { timeout: 240_000 }, () => {
   test('makes a model callable, and the call is billed', async () => {
-    const tab = await asAdmin()
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     const save = async (word: string) => {
       await page.getByRole('button', { name: 'Review' }).click()
@@ -41,7 +19,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     await open(tab, '/endpoints')
     await page.getByRole('button', { name: 'New endpoint' }).click()
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('own')
-    await page.getByLabel('Base URL').fill(`${served.demoUrl}/v1`)
+    await page.getByLabel('Base URL').fill(`${scene.served.demoUrl}/v1`)
     await page.getByLabel('Model at the upstream').fill('demo-chat')
     await save('Create')
     await page.getByRole('heading', { level: 1, name: 'own' }).waitFor()
@@ -83,7 +61,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     expect(Date.now() - sinceMs).toBeGreaterThanOrEqual(86_400_000)
     expect(Date.now() - sinceMs).toBeLessThan(86_400_000 + 3_660_000)
     const ask = (model: string) =>
-      fetch(`${served.gatewayUrl}/v1/chat/completions`, {
+      fetch(`${scene.served.gatewayUrl}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] }),
@@ -100,7 +78,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('changes nothing that files own: its patch makes exactly the change', async () => {
-    const tab = await asAdmin()
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/keys/team-blue-app')
     await page.getByRole('button', { name: 'Patch' }).click()
@@ -116,8 +94,8 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     expect(await accessibilityFaults(tab)).toEqual([])
     await page.getByRole('button', { name: 'Copy the patch' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(patch)
-    execFileSync('git', ['apply', '-'], { cwd: served.folder, input: patch })
-    const { changes } = JSON.parse(await served.gw('diff', '-c', 'config', '--format', 'json')) as {
+    execFileSync('git', ['apply', '-'], { cwd: scene.served.folder, input: patch })
+    const { changes } = JSON.parse(await scene.served.gw('diff', '-c', 'config', '--format', 'json')) as {
       changes: readonly { kind: string; name: string; fields: readonly { path: string; after: unknown }[] }[]
     }
     expect(changes).toMatchObject([
@@ -128,7 +106,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('lets a node join, shows what it does, drains and revokes it', async () => {
-    const tab = await asAdmin()
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     const confirm = async (word: string) => {
       await page.getByRole('button', { name: word, exact: true }).click()
@@ -142,12 +120,12 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     const command = (await page.getByRole('group', { name: 'Command' }).textContent())?.trim() ?? ''
     const [, token = '', server, name] =
       /^echo '(\S+)' \| gw node join --server (\S+) --name (\S+) /.exec(command) ?? []
-    expect([server, name]).toEqual([served.nodesUrl, 'gpu-8'])
+    expect([server, name]).toEqual([scene.served.nodesUrl, 'gpu-8'])
     await page.getByLabel('I have stored it').check()
     await page.getByRole('button', { name: 'Close' }).click()
     expect(await page.content()).not.toContain(token)
     await page.getByRole('button', { name: 'Revoke the token for gpu-8' }).waitFor()
-    await served.joinNode('gpu-8', token)
+    await scene.served.joinNode('gpu-8', token)
     await page.getByText('connected', { exact: true }).waitFor()
     await page.getByRole('link', { name: 'gpu-8' }).click()
 
@@ -178,7 +156,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('shows the users of a tenant what is theirs, and the server rejects the rest', async () => {
-    const admin = await asAdmin()
+    const admin = await scene.logInAs('admin')
     const created = await admin.page.evaluate(`(async () => {
       const { csrf_token } = await (await fetch('/api/v1/session')).json()
       const answer = await fetch('/api/v1/users', {
@@ -189,8 +167,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
       return answer.status
     })()`)
     expect(created).toBe(201)
-    const tab = await openTab(browser, served.controlUrl)
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.openTab()
     const { page } = tab
     await logIn(tab, 'tom', PASSWORD)
     const menu = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allTextContents()
@@ -243,7 +220,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('shows the plan of a way back before it is made, and that files win', async () => {
-    const tab = await asAdmin()
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/tenants')
     await page.getByRole('button', { name: 'New tenant' }).click()
@@ -264,13 +241,13 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('says that the session has ended, and goes on at the same page after the log-in', async () => {
-    const tab = await asAdmin()
+    const tab = await scene.logInAs('admin')
     const { page } = tab
     await open(tab, '/history')
     await tab.context.clearCookies()
     // An event that arrives makes the page ask again, if it has not asked by itself before.
-    await served.gw('keys', 'disable', 'team-blue-app')
-    await served.gw('keys', 'enable', 'team-blue-app')
+    await scene.served.gw('keys', 'disable', 'team-blue-app')
+    await scene.served.gw('keys', 'enable', 'team-blue-app')
     await page.getByText('The session has ended.').waitFor()
     await page.getByLabel('User').fill('admin')
     await page.getByLabel('Password').fill(PASSWORD)
@@ -285,16 +262,16 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('logs in by a link, once', async () => {
-    const tab = await openTab(browser, served.controlUrl)
-    onTestFinished(() => tab.context.close())
-    const link = (await served.gw('users', 'link', 'admin', '--console', served.controlUrl)).trim()
+    const tab = await scene.openTab()
+    const link = (
+      await scene.served.gw('users', 'link', 'admin', '--console', scene.served.controlUrl)
+    ).trim()
     await tab.page.goto(link)
     await tab.page.getByRole('button', { name: 'Log in' }).click()
     await tab.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     expect(tab.page.url()).not.toContain('gwl_')
     expect(tab.faults).toEqual([])
-    const other = await openTab(browser, served.controlUrl)
-    onTestFinished(() => other.context.close())
+    const other = await scene.openTab()
     await other.page.goto(link)
     await other.page.getByRole('button', { name: 'Log in' }).click()
     await other.page.getByText('was used already').waitFor()
@@ -302,7 +279,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
   })
 
   test('shows a change of another browser within two seconds, and comes back after a restart', async () => {
-    const [one, other] = [await asAdmin(), await asAdmin()]
+    const [one, other] = [await scene.logInAs('admin'), await scene.logInAs('admin')]
     await open(one, '/keys/team-blue-app')
     await open(other, '/keys/team-blue-app')
     await other.page.getByRole('button', { name: 'Disable' }).click()
@@ -310,7 +287,7 @@ describe.skipIf(!hasBrowser)('the console', { timeout: 240_000 }, () => {
     await one.page.getByText('suspended').waitFor({ timeout: 2_000 })
     // The gateway restarts: each page says so, and comes back by itself.
     const say = [one, other].map(({ page }) => page.getByText('Reconnecting').waitFor())
-    await served.restart()
+    await scene.served.restart()
     await Promise.all(say)
     for (const { page } of [one, other]) await page.getByText('Reconnecting').waitFor({ state: 'detached' })
     await other.page.getByRole('button', { name: 'Enable' }).click()

@@ -1,26 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserPath, launchBrowser, openTab, type Tab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Tab } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
+import { PASSWORD } from './scene.ts'
 
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: the keyboard is NOT checked. Set GW_BROWSER.')
-
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  served = await serveConsole(end => void ends.unshift(end))
-})
-afterAll(async () => {
-  for (const end of ends) await end()
-})
+const scene = consoleInBrowser('the keyboard is')
 
 /** What has the focus, by what a screen reader says. */
 const FOCUSED = `(() => {
@@ -69,8 +55,7 @@ async function goTo(page: Page, text: string): Promise<void> {
 }
 
 async function logInByKeyboard(): Promise<Tab> {
-  const tab = await openTab(browser, served.controlUrl)
-  onTestFinished(() => tab.context.close())
+  const tab = await scene.openTab()
   const { page } = tab
   await page.goto('/console/')
   await page.getByLabel('User').waitFor()
@@ -90,7 +75,7 @@ async function store(page: Page): Promise<void> {
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 }
 
-describe.skipIf(!hasBrowser)('by keyboard alone', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('by keyboard alone', { timeout: 240_000 }, () => {
   test('a model is made callable', async () => {
     const { page, faults } = await logInByKeyboard()
     const save = async (heading: string) => {
@@ -102,7 +87,7 @@ describe.skipIf(!hasBrowser)('by keyboard alone', { timeout: 240_000 }, () => {
     await goTo(page, 'New endpoint')
     await page.getByRole('dialog', { name: 'New endpoint' }).waitFor()
     await fill(page, 'Name', 'keyed')
-    await fill(page, 'Base URL', `${served.demoUrl}/v1`)
+    await fill(page, 'Base URL', `${scene.served.demoUrl}/v1`)
     await fill(page, 'Model at the upstream', 'demo-chat')
     await save('keyed')
     await goTo(page, 'New model')
@@ -193,7 +178,7 @@ async function madeBy(page: Page, port: number): Promise<string> {
 }
 
 async function callWith(secret: string): Promise<number> {
-  const answer = await fetch(`${served.gatewayUrl}/v1/chat/completions`, {
+  const answer = await fetch(`${scene.served.gatewayUrl}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'broken-chat', messages: [{ role: 'user', content: 'Hello!' }] }),

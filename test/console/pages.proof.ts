@@ -1,21 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import {
-  accessibilityFaults,
-  browserPath,
-  isTooWide,
-  launchBrowser,
-  logIn,
-  open,
-  openTab,
-  THEMES,
-  type View,
-  WIDTHS,
-} from './browser.ts'
+import { describe, expect, test } from 'vitest'
+import { accessibilityFaults, isTooWide, logIn, open, THEMES, type View, WIDTHS } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
 import { HISTORY_CONFIG, keepCalling, makeHistory, type Secrets } from './history.ts'
-import { PASSWORD, type SceneWorld, type ServedConsole, serveConsole } from './scene.ts'
+import { PASSWORD, type SceneWorld, type ServedConsole } from './scene.ts'
 
 /** With GW_SCREENSHOTS=1 the pictures of the page about the console are made anew. */
 const PICTURES = fileURLToPath(new URL('../../docs/console/', import.meta.url))
@@ -62,39 +51,28 @@ const TENANT_PAGES = [
 
 const VIEWS: readonly View[] = WIDTHS.flatMap(width => THEMES.map(theme => ({ width, theme })))
 
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser)
-  console.warn('No Chromium is found: the pages of the console are NOT checked. Set GW_BROWSER.')
-
-let served: ServedConsole
-let browser: Browser
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  let secrets: Secrets | undefined
-  const past = {
-    more: HISTORY_CONFIG,
-    apply: async (world: SceneWorld) => void (secrets = await makeHistory(world)),
-  }
-  served = await serveConsole(end => void ends.unshift(end), makesPictures ? past : {})
-  await served.joinNode('gpu-7')
-  await someTraffic(served, secrets)
-  await served.addUser('tom', 'team-blue')
-  await served.gw('nodes', 'token', 'gpu-8')
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  if (!secrets) return
-  const end = new AbortController()
-  const calling = keepCalling(served.gatewayUrl, secrets, end.signal)
-  ends.unshift(() => {
-    end.abort()
-    return calling
-  })
-}, 240_000)
-afterAll(async () => {
-  for (const end of ends) await end()
-})
+let secrets: Secrets | undefined
+const past = {
+  more: HISTORY_CONFIG,
+  apply: async (world: SceneWorld) => void (secrets = await makeHistory(world)),
+}
+const scene = consoleInBrowser(
+  'the pages of the console are',
+  makesPictures ? past : {},
+  async (served, whenOver) => {
+    await served.joinNode('gpu-7')
+    await someTraffic(served, secrets)
+    await served.addUser('tom', 'team-blue')
+    await served.gw('nodes', 'token', 'gpu-8')
+    if (!secrets) return
+    const end = new AbortController()
+    const calling = keepCalling(served.gatewayUrl, secrets, end.signal)
+    whenOver(() => {
+      end.abort()
+      return calling
+    })
+  },
+)
 
 /** Each page once, and the first one in the dark and on a phone. */
 function isPictured(name: string, { width, theme }: View): boolean {
@@ -118,12 +96,11 @@ async function someTraffic({ gw, gatewayUrl }: ServedConsole, secrets?: Secrets)
   await chat('qwen', {}, platform)
 }
 
-describe.skipIf(!hasBrowser)(
+describe.skipIf(!scene.hasBrowser)(
   'each page, without an error, a violation, a finding or a request to another host',
   () => {
     test.each(VIEWS)('at $width in $theme', { timeout: 240_000 }, async view => {
-      const tab = await openTab(browser, served.controlUrl, view)
-      onTestFinished(() => tab.context.close())
+      const tab = await scene.openTab(view)
       const found: string[] = []
       const look = async (name: string, at = tab) => {
         found.push(...(await accessibilityFaults(at)).map(fault => `${name}: ${fault}`))
@@ -142,8 +119,7 @@ describe.skipIf(!hasBrowser)(
         await open(tab, path)
         await look(path)
       }
-      const own = await openTab(browser, served.controlUrl, view)
-      onTestFinished(() => own.context.close())
+      const own = await scene.openTab(view)
       await logIn(own, 'tom', PASSWORD)
       for (const path of TENANT_PAGES) {
         await open(own, path)

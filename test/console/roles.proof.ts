@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
 import { API_PREFIX, OPERATION_IDS, operation } from '../../src/schema/api/operations.ts'
 import { rolesOf } from '../../src/schema/api/permissions.ts'
-import { browserPath, launchBrowser, logIn, open, openTab, PATIENCE, type Tab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
-
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: roles in the console are NOT checked. Set GW_BROWSER.')
+import { open, PATIENCE } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
 
 /** Every page, with the roles whose menu has it, or leads to it from a page of the menu. */
 const PAGES: Readonly<Record<string, readonly ('admin' | 'tenant')[]>> = {
@@ -42,35 +39,10 @@ const PAGES: Readonly<Record<string, readonly ('admin' | 'tenant')[]>> = {
 /** Pages whose form asks the server only when it is sent. */
 const ASKS_LATER = new Set(['/plan', '/why'])
 
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  served = await serveConsole(end => void ends.unshift(end))
-  const admin = await loggedIn('admin')
-  const created = await send(admin.page, 'POST', '/users', {
-    name: 'tom',
-    role: 'tenant',
-    tenant: 'team-blue',
-    password: PASSWORD,
-  })
-  expect(created).toBe(201)
-  await admin.context.close()
+const scene = consoleInBrowser('roles in the console are', {}, async served => {
+  await served.addUser('tom', 'team-blue')
   await served.joinNode('gpu-7')
 })
-afterAll(async () => {
-  for (const end of ends) await end()
-})
-
-async function loggedIn(user: string): Promise<Tab> {
-  const tab = await openTab(browser, served.controlUrl)
-  await logIn(tab, user, PASSWORD)
-  return tab
-}
 
 /** The status of an answer to the session of the page. */
 function send(page: Page, method: string, path: string, body?: object): Promise<number> {
@@ -83,13 +55,12 @@ function send(page: Page, method: string, path: string, body?: object): Promise<
   })()`)
 }
 
-describe.skipIf(!hasBrowser)('each page', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('each page', { timeout: 240_000 }, () => {
   test.each([
     ['admin', 'admin'],
     ['tom', 'tenant'],
   ] as const)('for %s asks only for what the role may have', async (user, role) => {
-    const tab = await loggedIn(user)
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.logInAs(user)
     const rejected: string[] = []
     tab.page.on('response', answer => {
       if (answer.status() >= 400) rejected.push(`${answer.status()} ${new URL(answer.url()).pathname}`)
@@ -110,8 +81,7 @@ describe.skipIf(!hasBrowser)('each page', { timeout: 240_000 }, () => {
       ['admin', 'admin'],
       ['tom', 'tenant'],
     ] as const) {
-      const tab = await loggedIn(user)
-      onTestFinished(() => tab.context.close())
+      const tab = await scene.logInAs(user)
       const links = await tab.page
         .getByRole('navigation', { name: 'Main' })
         .getByRole('link')
@@ -125,10 +95,9 @@ describe.skipIf(!hasBrowser)('each page', { timeout: 240_000 }, () => {
   })
 })
 
-describe.skipIf(!hasBrowser)('the server', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('the server', { timeout: 240_000 }, () => {
   test('rejects every operation that a tenant may not call, from its own session', async () => {
-    const tab = await loggedIn('tom')
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.logInAs('tom')
     const hidden = OPERATION_IDS.filter(id => rolesOf(id).length > 0 && !rolesOf(id).includes('tenant'))
     expect(hidden.length).toBeGreaterThan(30)
     for (const id of hidden) {
@@ -139,10 +108,9 @@ describe.skipIf(!hasBrowser)('the server', { timeout: 240_000 }, () => {
   })
 })
 
-describe.skipIf(!hasBrowser)('a table', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('a table', { timeout: 240_000 }, () => {
   test('is saved for spreadsheets', async () => {
-    const tab = await loggedIn('admin')
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.logInAs('admin')
     await open(tab, '/usage?by=model')
     const download = tab.page.waitForEvent('download')
     await tab.page.getByRole('button', { name: 'CSV' }).click()

@@ -50,21 +50,18 @@ export interface SceneWorld {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/**
- * @param options `isEmpty`: the store has nothing but the administrator `admin`; `more`: a file beside the example;
- * `apply`: fills the store in place of `gw apply`.
- */
+export interface ConsoleOptions {
+  /** The store has nothing but the administrator `admin`. */
+  readonly isEmpty?: boolean
+  /** A file beside the example. */
+  readonly more?: string
+  /** Fills the store in place of `gw apply`. */
+  readonly apply?: (world: SceneWorld) => Promise<void>
+}
+
 export async function serveConsole(
   whenOver: WhenOver,
-  {
-    isEmpty = false,
-    more = '',
-    apply,
-  }: {
-    readonly isEmpty?: boolean
-    readonly more?: string
-    readonly apply?: ((world: SceneWorld) => Promise<void>) | undefined
-  } = {},
+  { isEmpty = false, more = '', apply }: ConsoleOptions = {},
 ): Promise<ServedConsole> {
   const { path: cwd } = tempDir(whenOver)
   const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const

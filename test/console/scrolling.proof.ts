@@ -1,10 +1,7 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserPath, launchBrowser, logIn, open, openTab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
-
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: scrolling is NOT checked. Set GW_BROWSER.')
+import { describe, expect, test } from 'vitest'
+import { logIn, open } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
+import { PASSWORD } from './scene.ts'
 
 const KEYS = 10_000
 /** A page of the list. */
@@ -18,25 +15,11 @@ const MOST_ROWS = 500
  */
 const LONGEST_MS = 1_000
 
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  const keys = Array.from(
-    { length: KEYS },
-    (_, at) => `  many-${String(at).padStart(5, '0')}: { kind: platform }`,
-  )
-  served = await serveConsole(end => void ends.unshift(end), {
-    more: `version: 1\nkeys:\n${keys.join('\n')}\n`,
-  })
-}, 120_000)
-afterAll(async () => {
-  for (const end of ends) await end()
-})
+const MANY = Array.from(
+  { length: KEYS },
+  (_, at) => `  many-${String(at).padStart(5, '0')}: { kind: platform }`,
+)
+const scene = consoleInBrowser('scrolling is', { more: `version: 1\nkeys:\n${MANY.join('\n')}\n` })
 
 /** Notes the tasks of more than 50 ms from now on. */
 const WATCH = `
@@ -68,10 +51,9 @@ interface Scrolled {
   readonly ms: number
 }
 
-describe.skipIf(!hasBrowser)('a list of 10,000 keys', { timeout: 240_000 }, () => {
+describe.skipIf(!scene.hasBrowser)('a list of 10,000 keys', { timeout: 240_000 }, () => {
   test('is scrolled through to its end, with the rows near the window alone and without a long task', async () => {
-    const tab = await openTab(browser, served.controlUrl)
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.openTab()
     await logIn(tab, 'admin', PASSWORD)
     await open(tab, '/keys')
     await tab.page.evaluate(WATCH)

@@ -2,28 +2,13 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { accessibilityFaults, browserPath, launchBrowser, logIn, openTab } from './browser.ts'
-import { PASSWORD, type ServedConsole, serveConsole } from './scene.ts'
+import { accessibilityFaults, logIn } from './browser.ts'
+import { consoleInBrowser } from './console-in-browser.ts'
+import { PASSWORD } from './scene.ts'
 
-const hasBrowser = browserPath() !== undefined
-if (!hasBrowser) console.warn('No Chromium is found: the set-up is NOT checked. Set GW_BROWSER.')
-
-let browser: Browser
-let served: ServedConsole
-const ends: (() => unknown)[] = []
-
-beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await launchBrowser()
-  ends.unshift(() => browser.close())
-  served = await serveConsole(end => void ends.unshift(end), { isEmpty: true })
-})
-afterAll(async () => {
-  for (const end of ends) await end()
-})
+const scene = consoleInBrowser('the set-up is', { isEmpty: true })
 
 const CREDENTIAL = 'sk-the-right-one'
 
@@ -40,7 +25,7 @@ async function strictUpstream(): Promise<string> {
     if (req.url?.startsWith('/v1/') && body.includes('"no-such-model"'))
       return reject(404, 'model_not_found', 'The model `no-such-model` does not exist.')
     const { method = 'GET', headers } = req
-    const answer = await fetch(`${served.demoUrl}${req.url}`, {
+    const answer = await fetch(`${scene.served.demoUrl}${req.url}`, {
       method,
       headers: { 'content-type': headers['content-type'] ?? 'application/json' },
       ...(method === 'POST' && { body }),
@@ -59,13 +44,12 @@ async function strictUpstream(): Promise<string> {
 
 async function statusOf(secret: string): Promise<number> {
   const headers = { authorization: `Bearer ${secret}` }
-  return (await fetch(`${served.gatewayUrl}/v1/models`, { headers })).status
+  return (await fetch(`${scene.served.gatewayUrl}/v1/models`, { headers })).status
 }
 
-describe.skipIf(!hasBrowser)('the setup', () => {
+describe.skipIf(!scene.hasBrowser)('the setup', () => {
   test('by mouse from an empty store to an answered and billed call', { timeout: 240_000 }, async () => {
-    const tab = await openTab(browser, served.controlUrl)
-    onTestFinished(() => tab.context.close())
+    const tab = await scene.openTab()
     const { page } = tab
     const upstream = await strictUpstream()
     await logIn(tab, 'admin', PASSWORD)
@@ -122,9 +106,9 @@ describe.skipIf(!hasBrowser)('the setup', () => {
       '--adopt',
       id,
     ])
-    writeFileSync(`${served.folder}/gw.yaml`, yaml ?? '')
+    writeFileSync(`${scene.served.folder}/gw.yaml`, yaml ?? '')
     const { changes } = JSON.parse(
-      await served.gw('diff', '-c', 'gw.yaml', ...adopted, '--format', 'json'),
+      await scene.served.gw('diff', '-c', 'gw.yaml', ...adopted, '--format', 'json'),
     ) as { changes: readonly { kind: string; fields: readonly { path: string }[] }[] }
     // Each has a new owner, and the credential a new source.
     expect(changes.map(({ kind, fields }) => [kind, ...fields.map(({ path }) => path)])).toEqual([
@@ -138,7 +122,7 @@ describe.skipIf(!hasBrowser)('the setup', () => {
     await page.getByRole('cell', { name: 'my-chat' }).waitFor()
     expect(tab.faults).toEqual([])
 
-    const models = await fetch(`${served.gatewayUrl}/v1/models`, {
+    const models = await fetch(`${scene.served.gatewayUrl}/v1/models`, {
       headers: { authorization: `Bearer ${secret}` },
     })
     expect(await models.text()).toContain('my-chat')
@@ -165,8 +149,7 @@ describe.skipIf(!hasBrowser)('the setup', () => {
     await page.getByRole('button', { name: 'tom' }).waitFor()
     expect(tab.faults).toEqual([])
 
-    const own = await openTab(browser, served.controlUrl)
-    onTestFinished(() => own.context.close())
+    const own = await scene.openTab()
     await logIn(own, 'tom', PASSWORD)
     await own.page.getByRole('link', { name: 'API Keys' }).click()
     await own.page.getByRole('button', { name: 'New key' }).click()
