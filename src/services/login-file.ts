@@ -1,6 +1,7 @@
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
+import { makeFolder } from '../store/database.ts'
 import type { AppPorts } from './context.ts'
 
 /** A log-in of a control plane, as `gw login` stores it. */
@@ -47,7 +48,7 @@ export async function keepLogin(
   const { [origin]: _before, ...others } = await readLogins(path)
   const next: Content = { version: 1, control_planes: login ? { ...others, [origin]: login } : others }
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path))
     const fresh = `${path}.${process.pid}.new`
     await writeFile(fresh, `${JSON.stringify(next, null, 2)}\n`, { mode: 0o600 })
     await chmod(fresh, 0o600)

@@ -1,6 +1,7 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
+import { makeFolder } from '../store/database.ts'
 
 export interface NewFile {
   /** Relative to the folder. */
@@ -35,8 +36,15 @@ export async function writeNewFiles(
   }
   for (const { path, content } of files) {
     const full = join(folder, path)
-    await mkdir(dirname(full), { recursive: true })
-    await writeFile(full, content, { flag: 'wx' })
+    try {
+      makeFolder(dirname(full))
+      await writeFile(full, content, { flag: 'wx' })
+    } catch (error) {
+      throw new CommandError('usage', `${full} cannot be written: ${(error as Error).message}.`, {
+        hint: 'Name a folder that you may write.',
+        cause: error,
+      })
+    }
   }
 }
 

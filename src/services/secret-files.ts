@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { CommandError } from '../base/catalogue/command.ts'
+import { makeFolder } from '../store/database.ts'
 
 /** A new file that only its owner can read; its secret is not minted yet. */
 interface Reserved {
@@ -52,7 +53,7 @@ async function reserve(absolute: string, folder: string, key: string): Promise<R
   const name = `${encodeURIComponent(key)}.key`
   const path = join(folder, name)
   try {
-    await mkdir(absolute, { recursive: true, mode: 0o700 })
+    makeFolder(absolute)
     return { key, path, file: await open(join(absolute, name), 'wx', 0o600) }
   } catch (error) {
     throw new CommandError('file_exists', `${path} cannot be created: ${reasonOf(error)}.`, { cause: error })

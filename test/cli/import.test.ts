@@ -51,6 +51,12 @@ describe('gw import litellm', () => {
     expect(existsSync(dir.at('mine/gw.yaml'))).toBe(false)
   })
 
+  it('says of a folder that cannot be made why', async () => {
+    const { cwd } = world()
+    const { exit, stderr } = await gw(['import', 'litellm', 'config.yaml', '-o', '/proc/none/here'], { cwd })
+    expect([exit, stderr]).toEqual([64, expect.stringContaining('/proc/none/here/gw.yaml cannot be written')])
+  })
+
   it('rejects an output that is a file, and a folder with several files', async () => {
     const { dir, cwd } = world()
     dir.write('taken', '')
