@@ -181,9 +181,11 @@ export async function planRollbackTo(
 async function prepareRollback({ store }: Pick<Context, 'store'>, to: number) {
   const live = await store.live()
   const planned = await planRollback(store, live, to)
+  const radius = await blastRadius(live, planned.wanted, planned.plan.renames, recentUse(store))
+  const replacedKeys = planned.replaced.filter(({ kind }) => kind === 'key').length
   const rollback: RollbackWithImpact = {
     plan: planned.plan,
-    radius: await blastRadius(live, planned.wanted, planned.plan.renames, recentUse(store)),
+    radius: { ...radius, brokenKeys: radius.brokenKeys + replacedKeys },
     resources: planned.wanted,
   }
   return { planned, rollback }

@@ -3,6 +3,7 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { selectMatching } from './find.ts'
 import { applyToKeys } from './key-secrets.ts'
 import {
+  replacedIn,
   retireAccounts,
   selectAccountNames,
   underNewNames,
@@ -69,13 +70,14 @@ export async function writeCommit(
     find: query => selectMatching(db, query),
     all: () => selectResources(db),
   })
-  await applyToTenantUsers(db, commit)
+  const gone = [...commit.deletes, ...replacedIn(renamed, after)]
+  await applyToTenantUsers(db, gone, commit.tenantUsers)
   const { kept = [] } = commit
   if (kept.length > 0 || named.some(({ kind }) => kind === 'endpoint'))
     await applyToStored(db, kept, await selectMatching(db, { kind: 'endpoint' }))
-  await retireAccounts(db, renamed, commit.deletes)
+  await retireAccounts(db, renamed, gone)
   await writeAccountNames(db, after, names, revision.id)
-  return { revision, keysChanged: await applyToKeys(db, commit, renamed, nowMs) }
+  return { revision, keysChanged: await applyToKeys(db, commit, gone, renamed, nowMs) }
 }
 
 function changesOf(before: readonly StoredResource[], after: readonly StoredResource[]): Changed[] {

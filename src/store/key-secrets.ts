@@ -145,16 +145,19 @@ export async function deleteSuspension(db: Kysely<Tables>, key: string): Promise
 /**
  * Applies a commit to secrets and suspensions: a deleted key loses both, and a key that the configuration now disables
  * no longer needs its suspension. Returns whether anything changed.
+ *
+ * @param gone keys that are deleted, or whose name another account takes over.
  */
 export async function applyToKeys(
   db: Kysely<Tables>,
-  commit: Commit,
+  { puts }: Pick<Commit, 'puts'>,
+  gone: Commit['deletes'],
   before: readonly StoredResource[],
   nowMs: number,
 ): Promise<boolean> {
   const enabled = new Set(before.filter(isEnabledKey).map(({ name }) => name))
-  const deleted = commit.deletes.filter(({ kind }) => kind === 'key').map(({ name }) => name)
-  const disabled = commit.puts
+  const deleted = gone.filter(({ kind }) => kind === 'key').map(({ name }) => name)
+  const disabled = puts
     .filter(put => put.kind === 'key' && !isEnabledKey(put) && enabled.has(put.name))
     .map(({ name }) => name)
   let changes = 0n

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Kind } from '../schema/kinds.ts'
 import { chunks } from './chunks.ts'
+import { resourceId } from './resources.ts'
 import type { Tables } from './tables.ts'
 import type { Commit, OwnedResource, Rename, StoredResource } from './types.ts'
 
@@ -22,6 +23,11 @@ export async function selectAccountNames(
   }
   const rows = await query.execute()
   return new Map(rows.map(({ kind, account, name }) => [`${kind}/${account}`, name]))
+}
+
+/** The ledger account of a resource. */
+export function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
+  return account
 }
 
 /** The resources before a commit, under their new names. */
@@ -47,6 +53,21 @@ export function underNewNames(
  * account.
  */
 const OWN_ACCOUNTS: ReadonlySet<Kind> = new Set<Kind>(['tenant', 'key'])
+
+/**
+ * Tenants and keys in whose name another account takes over, as a rollback may bring back: secrets and users of the present one
+ * must not get what belongs to the other.
+ */
+export function replacedIn(
+  before: readonly StoredResource[],
+  after: readonly StoredResource[],
+): readonly StoredResource[] {
+  const accounts = new Map(after.map(resource => [resourceId(resource), accountOf(resource)]))
+  return before.filter(old => {
+    const account = OWN_ACCOUNTS.has(old.kind) ? accounts.get(resourceId(old)) : undefined
+    return account !== undefined && account !== accountOf(old)
+  })
+}
 
 /**
  * The account of a new resource: its name, unless an earlier or existing resource has recorded usage under that name.

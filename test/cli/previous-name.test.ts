@@ -157,6 +157,47 @@ describe('previous_name', () => {
   })
 })
 
+describe('a rollback to a name that something else has by now', () => {
+  const users = (line: string) => run(`users ${line}`)
+  const create = (name: string, tenant: string) =>
+    gw(['users', 'create', name, '--tenant', tenant, '--password', '-'], {
+      cwd: dir.path,
+      stdin: 'correct horse battery',
+    })
+  /** The name is given up, by a delete or a rename, and then used for another customer. */
+  const reuse = async (between: string) => {
+    dir.write('gw.yaml', between)
+    expect((await run('apply --yes --allow-deletes 10')).exit).toBe(0)
+    const again = between.includes('azure')
+      ? `${between.replace('keys:', '  blue: { billing: prepaid }\nkeys:')}  app: { kind: tenant, tenant: blue }\n`
+      : FIRST
+    dir.write('gw.yaml', again)
+    expect((await run('apply --yes')).exit).toBe(0)
+  }
+
+  it.each([
+    ['deleted', FIRST.slice(0, FIRST.indexOf('tenants:'))],
+    ['renamed', RENAMED],
+  ])('that was %s gives no secret and no user of one the account of the other', async (_, between) => {
+    expect((await create('first', 'blue')).exit).toBe(0)
+    await reuse(between)
+    expect((await create('second', 'blue')).exit).toBe(0)
+    const issued = await run('keys issue app')
+    expect(issued.exit).toBe(0)
+    const planned = await run('rollback 1 --dry-run')
+    expect(planned.stdout).toContain('another tenant has this name now')
+    expect(planned.stdout).toContain('another key has this name now')
+    expect(planned.stdout).not.toContain('breaks no key')
+    expect(planned.stdout).not.toContain('its wallet keeps')
+    expect((await run('rollback 1 --yes --allow-deletes 10')).exit).toBe(0)
+    // The first customer has its money back; nobody has its key but who gets a new one.
+    expect(Number((await json('wallet show blue')).balance)).toBeGreaterThan(9)
+    expect(await json('keys show app')).toMatchObject({ state: 'no_secret' })
+    expect((await users('list')).stdout).toMatch(/second .*disabled/)
+    expect((await run('ledger verify')).exit).toBe(0)
+  })
+})
+
 describe('a previous_name that cannot be followed', () => {
   it.each([
     [
@@ -181,6 +222,34 @@ describe('a previous_name that cannot be followed', () => {
     dir.write('gw.yaml', yaml)
     const { stdout, exit } = await run('diff')
     expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining(words) })
+  })
+
+  it.each([
+    [
+      'a swap',
+      'keys: { app: { previous_name: other, kind: platform }, other: { previous_name: app, kind: platform } }',
+      ['app cannot be renamed to other', 'other cannot be renamed to app'],
+    ],
+    [
+      'a chain',
+      'keys: { next: { previous_name: app, kind: platform }, app: { previous_name: other, kind: platform } }',
+      ['other cannot be renamed to app'],
+    ],
+    [
+      'a name that is in use',
+      'keys: { other: { previous_name: app, kind: platform } }',
+      ['app cannot be renamed to other'],
+    ],
+  ])('%s is rejected, and changes nothing', async (_, yaml, words) => {
+    dir.write('gw.yaml', `${FIRST}  other: { kind: platform }\n`)
+    expect((await run('apply --yes')).exit).toBe(0)
+    dir.write('gw.yaml', FIRST.replace(/keys:[\s\S]*/, `${yaml}\n`))
+    const { stderr, exit } = await run('apply --yes')
+    expect(exit).toBe(4)
+    expect(stderr).toContain('GW4013')
+    for (const each of words) expect(stderr).toContain(each)
+    expect((await run('history --format json')).stdout).not.toContain('"id":3')
+    expect(await json('keys show app')).toMatchObject({ state: 'active' })
   })
 
   it('of nothing that stands is a creation like any other', async () => {

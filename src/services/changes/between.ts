@@ -1,3 +1,4 @@
+import { accountOf } from '../../store/renames.ts'
 import { compareResources, resourceId } from '../../store/resources.ts'
 import type { Counts, Rename, StoredResource } from '../../store/types.ts'
 import { fieldChanges } from './fields.ts'
@@ -61,11 +62,6 @@ function changeOf(
       ...(place && { place }),
     },
   ]
-}
-
-/** The ledger account of a resource. */
-function accountOf({ name, account = name }: Pick<StoredResource, 'name' | 'account'>): string {
-  return account
 }
 
 function deletion({ kind, name, place }: StoredResource): ResourceChange {

@@ -3,7 +3,8 @@ import { resourceId } from '../../store/resources.ts'
 import type { Live } from '../../store/types.ts'
 import { isOwn } from './ownership.ts'
 
-const SECTIONS: Partial<Record<Kind, string>> = {
+const SECTIONS: Readonly<Record<Exclude<Kind, 'settings' | 'binding'>, string>> = {
+  node: 'nodes',
   endpoint: 'endpoints',
   publication: 'publications',
   tenant: 'tenants',
@@ -36,11 +37,11 @@ export function documentOf(set: string, resources: readonly Resource[]): { reado
   const bindings: Json[] = []
   let settings: Json | undefined
   for (const { kind, name, spec } of resources) {
-    const section = SECTIONS[kind]
     const value = escaped(spec)
     if (kind === 'settings') settings = value
     else if (kind === 'binding') bindings.push(value)
-    else if (section !== undefined) {
+    else {
+      const section = SECTIONS[kind]
       const named = sections.get(section) ?? new Map<string, Json>()
       sections.set(section, named.set(name, value))
     }

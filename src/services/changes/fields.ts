@@ -75,8 +75,14 @@ export function changesWithoutDefaults(
     const spec = specs.get(`${change.kind}/${change.name}`)
     if (change.action !== 'create' || !spec) return change
     const written = writtenPaths(change.kind, spec)
-    return { ...change, fields: change.fields.filter(field => written.has(field.path)) }
+    const isWritten = ({ path }: { readonly path: string }) => written.has(path) || written.has(rootOf(path))
+    return { ...change, fields: change.fields.filter(isWritten) }
   })
+}
+
+/** `nodes` of `nodes.engine`. */
+function rootOf(path: string): string {
+  return path.split(/[.[]/, 1)[0] ?? path
 }
 
 function writtenPaths(kind: Kind, spec: CanonicalSpec): Set<string> {

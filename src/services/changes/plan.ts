@@ -12,7 +12,7 @@ import { planWarnings } from './warnings.ts'
  * is no change. Resources of the set that the tree lacks are deleted; those of other owners are not touched.
  *
  * @param adopted resources of the command line or REST that the tree takes over, as `kind/name`.
- * @throws {ConflictError} owned_by_other if the tree declares a resource of another owner, still_referenced if a reference would lose
+ * @throws {ConflictError} already_exists for renames to a name that is in use, owned_by_other if the tree declares a resource of another owner, still_referenced if a reference would lose
  * its target.
  */
 export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {

@@ -16,10 +16,16 @@ export function ownerName({ owner, set, place }: Ownership): string {
   return `the set ${set ?? 'default'}${place ? ` (${place.file}:${place.line})` : ''}`
 }
 
-/** A plan that would change a resource of another owner (owned_by_other) or break a reference (still_referenced). */
+/**
+ * A plan that would change a resource of another owner (owned_by_other), break a reference (still_referenced), or rename a
+ * resource to the name of another one (already_exists).
+ */
 export class ConflictError extends CommandError {
   readonly conflicts: readonly Conflict[]
-  constructor(code: 'owned_by_other' | 'still_referenced', conflicts: readonly Conflict[]) {
+  constructor(
+    code: 'owned_by_other' | 'still_referenced' | 'already_exists',
+    conflicts: readonly Conflict[],
+  ) {
     super(
       code,
       lines(

@@ -3,8 +3,8 @@ import { bindingName, type CanonicalSpec, decode, type Kind } from '../../schema
 import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename, StoredResource } from '../../store/types.ts'
 import { isOwn } from './ownership.ts'
-import { ownerName, subject } from './rejections.ts'
-import type { PlanWarning } from './types.ts'
+import { ConflictError, capital, ownerName, subject } from './rejections.ts'
+import type { Conflict, PlanWarning } from './types.ts'
 
 /** The renames that `previous_name` requests, as far as they are possible. */
 export interface Renaming {
@@ -16,20 +16,35 @@ export interface Renaming {
 /**
  * Finds the renames of a tree: a declared resource that does not exist yet, with a previous name that exists, belongs
  * to the same set, and is no longer declared. Other uses of `previous_name` cause a warning.
+ *
+ * @throws {ConflictError} already_exists for chains and swaps, and for a name that another resource has: the secrets and the money of one
+ * would become those of the other.
  */
 export function renamesOf(live: readonly StoredResource[], desired: Tree): Renaming {
   const existing = new Map(live.map(resource => [resourceId(resource), resource]))
   const declared = new Set(desired.resources.map(resourceId))
   const renames: Rename[] = []
   const warnings: PlanWarning[] = []
+  const conflicts: Conflict[] = []
   const taken = new Set<string>()
-  for (const { kind, name, previousName } of desired.resources) {
+  // Names that others give up, or claim to: what has one is not declared under it.
+  const leaving = new Set(
+    desired.resources.flatMap(({ kind, name, previousName }) =>
+      previousName !== undefined && existing.has(`${kind}/${previousName}`) ? [`${kind}/${name}`] : [],
+    ),
+  )
+  for (const { kind, name, previousName, place } of desired.resources) {
     if (previousName === undefined) continue
     const warn = (code: 'renamed' | 'not_renamed', message: string) =>
       warnings.push({ code, kind, name, message })
     const from = `${kind}/${previousName}`
     const old = existing.get(from)
-    if (existing.has(`${kind}/${name}`)) {
+    const isLeft = old && isOwn(old, desired.set) && (!declared.has(from) || leaving.has(from))
+    if (existing.has(`${kind}/${name}`) && isLeft) {
+      const other = subject({ kind, name })
+      const message = `${capital(subject(old))} cannot be renamed to ${name}: ${other} exists already. Rename in steps, with an apply for each, or remove \`previous_name\`.`
+      conflicts.push({ kind, name, message, place: { file: place.file, line: place.line } })
+    } else if (existing.has(`${kind}/${name}`)) {
       warn('renamed', '`previous_name` has taken effect and can be removed')
     } else if (old && declared.has(from)) {
       warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} is still declared`)
@@ -42,6 +57,7 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
       renames.push({ kind, from: previousName, to: name })
     }
   }
+  if (conflicts.length > 0) throw new ConflictError('already_exists', conflicts)
   return { renames, warnings }
 }
 

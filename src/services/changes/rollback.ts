@@ -1,11 +1,11 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import { underNewNames } from '../../store/renames.ts'
+import { accountOf, replacedIn, underNewNames } from '../../store/renames.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../../store/types.ts'
 import { changesBetween } from './between.ts'
 import type { Author } from './manual-changes.ts'
 import { liveUnderNewNames } from './renames.ts'
-import type { Plan } from './types.ts'
+import type { Plan, PlanWarning } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
 /** The result of a rollback. */
@@ -21,6 +21,8 @@ export interface Rollback {
   readonly wanted: readonly StoredResource[]
   /** The resources to write, including those that only follow a rename, which are not listed as changes. */
   readonly puts: readonly StoredResource[]
+  /** Keys and tenants whose name an earlier account takes back. */
+  readonly replaced: readonly StoredResource[]
 }
 
 /**
@@ -32,6 +34,12 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
   const wanted = await store.resourcesAt(to)
   const { changes, counts, renames } = changesBetween(live.resources, wanted)
   const now = liveUnderNewNames(live, renames, () => true)
+  const replaced = replacedIn(now.resources, wanted)
+  const accounts = new Set(wanted.flatMap(each => (each.kind === 'tenant' ? [accountOf(each)] : [])))
+  const isKept = (tenant: string) =>
+    now.resources.some(
+      each => each.kind === 'tenant' && each.name === tenant && accounts.has(accountOf(each)),
+    )
   const plan: Plan = {
     base: live.head.revision,
     set: '',
@@ -40,7 +48,12 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     renames,
     dependents: [],
     counts,
-    warnings: planWarnings(now, wanted, wanted, now.resources),
+    warnings: [
+      ...planWarnings(now, wanted, wanted, now.resources).filter(
+        ({ code, name }) => code !== 'wallet_left' || !isKept(name),
+      ),
+      ...replaced.map(warningOf),
+    ],
     unmanaged: { otherSets: 0, cli: 0, rest: 0 },
   }
   const changed = new Set([...changes.map(resourceId), ...renames.map(({ kind, to }) => `${kind}/${to}`)])
@@ -50,7 +63,16 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
     const id = resourceId(resource)
     return changed.has(id) || specs.get(id) !== JSON.stringify(resource.spec)
   })
-  return { plan, wanted, puts }
+  return { plan, wanted, puts, replaced }
+}
+
+function warningOf({ kind, name }: StoredResource): PlanWarning {
+  const ends =
+    kind === 'key'
+      ? 'its secrets end, and those of the earlier key stay ended: `gw keys issue` makes a new one'
+      : 'its users are disabled and its tokens deleted; those of the earlier tenant stay so: `gw users enable`'
+  const message = `another ${kind} has this name now, and gives way to the earlier one with its usage and its balance: ${ends}`
+  return { code: 'replaced', kind, name, message }
 }
 
 /**

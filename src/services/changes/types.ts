@@ -42,6 +42,7 @@ export interface PlanWarning {
     | 'users_disabled'
     | 'wallet_left'
     | 'currency_changed'
+    | 'replaced'
   readonly kind: Kind
   readonly name: string
   /** A sentence for display. */

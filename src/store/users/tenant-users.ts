@@ -13,15 +13,21 @@ export async function selectTenantUsers(db: Kysely<Tables>): Promise<NonNullable
 
 /**
  * Applies a commit to the users of deleted tenants: see {@link Commit.tenantUsers}. Call it after the renames.
+ *
+ * @param gone tenants that are deleted, or whose name another account takes over.
  * @throws {CommandError} still_referenced
  */
-export async function applyToTenantUsers(db: Kysely<Tables>, commit: Commit): Promise<void> {
-  for (const { kind, name: tenant } of commit.deletes) {
+export async function applyToTenantUsers(
+  db: Kysely<Tables>,
+  gone: Commit['deletes'],
+  policy: Commit['tenantUsers'],
+): Promise<void> {
+  for (const { kind, name: tenant } of gone) {
     if (kind !== 'tenant') continue
     await deleteTokensOf(db, tenant)
     const users = await enabledTenantUsers(db).where('tenant', '=', tenant).orderBy('name').execute()
     const names = users.map(({ name }) => name).join(', ')
-    if (users.length > 0 && commit.tenantUsers === 'reject') {
+    if (users.length > 0 && policy === 'reject') {
       throw new CommandError(
         'still_referenced',
         `The tenant ${tenant} cannot be deleted: ${names} may log in for it.`,
