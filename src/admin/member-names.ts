@@ -1,5 +1,6 @@
 import type { FieldFault } from '../base/catalogue/api.ts'
 import type { JsonMember } from '../base/json/scanner.ts'
+import { isStorable } from '../base/storable-text.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import type { Json } from '../schema/kinds.ts'
 
@@ -32,6 +33,16 @@ export function faultOfNames(
   return path && { pointer: pointerOf(path), detail: 'invalid member name' }
 }
 
+/** Finds a name or a text that no store can hold, see {@link isStorable}. */
+export function faultOfTexts(bytes: Buffer, value: Fields): FieldFault | undefined {
+  // Raw control characters are no JSON, and the bytes are valid UTF-8.
+  if (!ESCAPED.test(bytes.toString('latin1'))) return undefined
+  const path = pathToUnstorable(value)
+  return path && { pointer: pointerOf(path), detail: 'contains NUL, or half of a surrogate pair' }
+}
+
+const ESCAPED = /\\u(?:0000|d[89a-f])/i
+
 /** A JSON pointer (RFC 6901). */
 export function pointerOf(path: readonly PropertyKey[]): string {
   return path.map(step => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
@@ -61,6 +72,16 @@ function membersOf(value: Json): number {
   const children = Object.values(value)
   const own = Array.isArray(value) ? 0 : children.length
   return children.reduce((sum: number, child) => sum + membersOf(child), own)
+}
+
+function pathToUnstorable(value: Json): string[] | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : []
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [name, child] of Object.entries(value)) {
+    const path = isStorable(name) ? pathToUnstorable(child) : []
+    if (path) return [name.toWellFormed(), ...path]
+  }
+  return undefined
 }
 
 function pathToProto(value: Json): string[] | undefined {

@@ -1,3 +1,4 @@
+import { isStorable } from '../base/storable-text.ts'
 import { API_PREFIX, OPERATION_IDS, type OperationId, operation } from '../schema/api/operations.ts'
 
 export type OperationMatch =
@@ -78,6 +79,7 @@ function decoded(segment: string): string | undefined {
   } catch {
     return undefined // a broken escape, or invalid UTF-8
   }
+  if (!isStorable(text)) return undefined
   const canonical = (escaped: string) => escaped.replace(/%(3A|40)/gi, escape => decodeURIComponent(escape))
   const upper = segment.replace(/%[0-9a-f]{2}/gi, escape => escape.toUpperCase())
   return canonical(upper) === canonical(encodeURIComponent(text)) ? text : undefined

@@ -3,13 +3,14 @@ import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { ApiError, type FieldFault } from '../base/catalogue/api.ts'
 import { JsonScanner } from '../base/json/scanner.ts'
+import { isStorable } from '../base/storable-text.ts'
 import { didYouMean } from '../config/did-you-mean.ts'
 import { type Issue, unfolded } from '../config/issues.ts'
 import { readBody } from '../http/body.ts'
 import type { Fields } from '../schema/api/reshape.ts'
 import { invalid } from '../services/invalid.ts'
 import { asRejected } from './error-response.ts'
-import { faultOfNames, pointerOf } from './member-names.ts'
+import { faultOfNames, faultOfTexts, pointerOf } from './member-names.ts'
 import { isJson } from './session/credentials.ts'
 
 const MAX_DEPTH = 32
@@ -20,7 +21,7 @@ const MAX_FAULTS = 32
  * The body as a JSON object; undefined if it is empty.
  *
  * @throws {ApiError} request_too_large, unsupported_media_type, invalid_json, bad_request, request_timeout;
- * invalid_request for duplicate members.
+ * invalid_request for duplicate members, and for text that no store can hold.
  */
 export async function readJson(req: IncomingMessage, limitBytes: number): Promise<Fields | undefined> {
   if (req.headers['content-encoding'] !== undefined) {
@@ -44,7 +45,7 @@ export async function readJson(req: IncomingMessage, limitBytes: number): Promis
   const bytes = Buffer.concat(read.pieces)
   if (!scanner.done || scanner.rootKind !== 'object' || !isUtf8(bytes)) throw new ApiError('invalid_json')
   const value = JSON.parse(bytes.toString('utf8')) as Fields
-  const fault = faultOfNames(bytes, scanner.members, value)
+  const fault = faultOfNames(bytes, scanner.members, value) ?? faultOfTexts(bytes, value)
   if (fault) throw invalid([fault])
   return value
 }
@@ -90,6 +91,7 @@ export function checkedQuery<Schema extends z.ZodObject>(
     const field = schema && Object.hasOwn(schema.shape, parameter) ? schema.shape[parameter] : undefined
     if (!field) faults.push({ parameter, detail: 'unknown parameter' })
     else if (Object.hasOwn(values, parameter)) faults.push({ parameter, detail: 'given twice' })
+    else if (!isStorable(text)) faults.push({ parameter, detail: 'contains NUL' })
     else values[parameter] = valueOf(text, field as z.ZodType)
   }
   const result = schema?.safeParse(values)

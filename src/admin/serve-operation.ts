@@ -80,7 +80,8 @@ export async function serveOperation(
   const version = op.ifMatch && versionOf(req, op.ifMatch === 'required')
   const params = op.params && paramsIn(op, operationCall.params)
   const query = checkedQuery(op.query, operationCall.query)
-  if (caller) connection.keep()
+  // The connections of one user must not be all that there are.
+  if (caller) connection.mayEvict(`user ${caller.name}`)
   else connection.limitBody(ANONYMOUS_MS)
   const sent = isChange ? await readJson(req, limitBytesOf(op, caller)) : undefined
   if (isChange) caller = await admit(req, operationCall, ports)

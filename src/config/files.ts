@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Stats } from 'node:fs'
-import { open, readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { ConfigCode } from '../base/catalogue/config.ts'
 import type { Report } from './report.ts'
@@ -111,11 +111,12 @@ class FileReader {
     else if (found.stats.isFile() && this.#isNew(found.real)) await this.#read(path, found.stats)
   }
 
-  /** Other names matter only if they are directories; dangling links are ignored. */
+  /** Other names matter only if they are directories, or links that may be: what is behind one must not be deleted. */
   async #subdirectory(path: string): Promise<void> {
     const at = this.#at(path)
-    const stats = await stat(at).catch(() => undefined)
-    if (stats?.isDirectory()) await this.#directory(path, await realpath(at))
+    const own = await lstat(at).catch(() => undefined)
+    const found = own?.isSymbolicLink() ? await this.#stat(path) : own && { stats: own, real: at }
+    if (found?.stats.isDirectory()) await this.#directory(path, await realpath(at))
   }
 
   async #stat(path: string): Promise<{ stats: Stats; real: string } | undefined> {

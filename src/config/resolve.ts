@@ -1,4 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
+import { isStorable } from '../base/storable-text.ts'
 import { interpolate, isOneVariable, plainValue } from './interpolate.ts'
 import { holdsSecret, isReferencePart, isSecretSlot } from './mask.ts'
 import type { BrokenNode, Entry, ListNode, MapNode, Node, Plain, ScalarNode } from './node.ts'
@@ -211,6 +212,14 @@ class Reader {
     if (ast.anchor !== undefined) {
       this.#open(ast.anchor).node = scalar(span, ast.value, ast.value, false)
     }
+    if (!isStorable(ast.value)) {
+      this.#report.add({
+        code: 'map_key_not_text',
+        span,
+        text: 'a key with NUL, or with half of a surrogate pair',
+      })
+      return undefined
+    }
     if (ast.value === '__proto__') {
       this.#report.add({ code: 'reserved_map_key', span, text: '`__proto__` cannot be a key' })
       return undefined
@@ -222,13 +231,13 @@ class Reader {
     const { value } = ast
     const plain: Plain =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
-    if (typeof plain !== 'string') return finite(scalar(span, plain, ast.source ?? '', false))
-    if (this.#environment === undefined) return scalar(span, plain, plain, false)
+    if (typeof plain !== 'string') return storable(scalar(span, plain, ast.source ?? '', false))
+    if (this.#environment === undefined) return storable(scalar(span, plain, plain, false))
     const filled = interpolate(plain, this.#environment)
     if (!filled.ok) return { ...broken(span), findings: filled.faults.map(fault => ({ ...fault, span })) }
     const typed = ast.type === Scalar.PLAIN && ast.tag === undefined && isOneVariable(plain)
     const meant = typed ? plainValue(filled.text) : filled.text
-    return finite(scalar(span, meant, plain, filled.usesVariables))
+    return storable(scalar(span, meant, plain, filled.usesVariables))
   }
 
   #spanOf(ast: ParsedNode): Span {
@@ -241,11 +250,18 @@ function isMergeKey(ast: ParsedNode): boolean {
   return isScalar(ast) && ast.value === '<<' && ast.type === Scalar.PLAIN
 }
 
-/** Numbers that JSON and money cannot hold. */
-function finite(node: ScalarNode): ScalarNode | BrokenNode {
-  if (typeof node.value !== 'number' || Number.isFinite(node.value)) return node
-  const text = Number.isNaN(node.value) ? '`.nan` is not a number that gw takes' : 'an infinite number'
+/** Numbers that JSON and money cannot hold, and text that no store can. */
+function storable(node: ScalarNode): ScalarNode | BrokenNode {
+  const text = faultOf(node.value)
+  if (text === undefined) return node
   return { ...broken(node.span), findings: [{ code: 'value_out_of_range', span: node.span, text }] }
+}
+
+function faultOf(value: Plain): string | undefined {
+  if (typeof value === 'string')
+    return isStorable(value) ? undefined : 'text with NUL, or with half of a surrogate pair'
+  if (typeof value !== 'number' || Number.isFinite(value)) return undefined
+  return Number.isNaN(value) ? '`.nan` is not a number that gw takes' : 'an infinite number'
 }
 
 function broken(span: Span): BrokenNode {

@@ -155,7 +155,7 @@ export const dateTime = z.codec(
       const ms = isDay || z.iso.datetime({ offset: true }).safeParse(value).success ? Date.parse(value) : NaN
       // `Date.parse` reads 30 February as 2 March.
       const exists = !isDay || (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value))
-      if (!Number.isNaN(ms) && exists) return ms
+      if (!Number.isNaN(ms) && exists && new Date(ms).toISOString().length === UTC_LENGTH) return ms
       ctx.issues.push({
         code: 'custom',
         input: value,

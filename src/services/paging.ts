@@ -1,3 +1,4 @@
+import { isStorable } from '../base/storable-text.ts'
 import { invalid } from './invalid.ts'
 
 /** The part of a list to read. */
@@ -49,7 +50,7 @@ function cursorOf(mark: string): string {
 
 function markIn(cursor: string): string {
   const mark = Buffer.from(cursor, 'base64url').toString()
-  if (mark === '' || cursorOf(mark) !== cursor) throw badCursor()
+  if (mark === '' || !isStorable(mark) || cursorOf(mark) !== cursor) throw badCursor()
   return mark
 }
 

@@ -3,6 +3,7 @@ import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import { type CanonicalSpec, decode, type Resource } from '../schema/kinds.ts'
 import type { Live } from '../store/types.ts'
+import { record } from './audit.ts'
 import { knownOutside } from './changes/export.ts'
 import { probedModels, skipReason } from './changes/probe-orders.ts'
 import type { ProbeOrder } from './changes/types.ts'
@@ -39,13 +40,14 @@ export async function probeEndpoints(
 
 /** Probes the models of one endpoint, also if it is disabled, and its paths if `paths` is true. @throws {CommandError} not_found */
 export async function probeOneEndpoint(
-  context: Pick<EndpointContext, 'store' | 'probe'>,
+  context: Pick<EndpointContext, 'store' | 'probe' | 'actor' | 'auditLog'>,
   { name, paths }: { readonly name: string; readonly paths?: boolean | undefined },
 ): Promise<AnswerOf<OperationOf<'probe_endpoint'>>> {
   const { resource } = await find(context, 'endpoint', name)
   const { resources: bindings } = await context.store.find({ kind: 'binding', where: { endpoint: name } })
   const round = async (orders: readonly ProbeOrder[]) =>
     (await Promise.all(orders.map(order => context.probe(order, { findsPaths: paths })))).flat()
+  await record(context, { action: 'probe_endpoint', target: `endpoint/${name}` })
   return probesToJson(await probeChosen([resource], bindings, true, round))
 }
 
@@ -55,7 +57,7 @@ export async function probeOneEndpoint(
  * @param canonical the canonical form of the fields.
  */
 export async function probeCandidate(
-  context: Pick<EndpointContext, 'probe'>,
+  context: Pick<EndpointContext, 'probe' | 'actor' | 'auditLog'>,
   sent: SentEndpoint,
   canonical: (fields: SentEndpoint) => CanonicalSpec,
 ): Promise<AnswerOf<OperationOf<'probe_candidate'>>> {
@@ -70,6 +72,11 @@ export async function probeCandidate(
   const endpoint = { kind: 'endpoint', name: CANDIDATE, spec } as const
   const order = { endpoint, models: typeof model === 'string' ? [model] : [] }
   const options = { findsPaths: true, listsModels: true, ...(hasCredential && { credential }) }
+  // Requests go to an address of the caller's choice.
+  await record(context, {
+    action: 'probe_candidate',
+    target: `endpoint/${new URL(String(spec['base_url'])).host}`,
+  })
   return probesToJson(await context.probe(order, options))
 }
 

@@ -58,9 +58,11 @@ async function boundsOf(
   throw new ApiError('forbidden', 'The users of this tenant create no keys themselves.')
 }
 
-/** Whether the name is one that the users of the tenant may give. */
+/** Whether the name is one that the users of the tenant may give. `acme/eu/app` belongs to a tenant `acme/eu`, not to `acme`. */
 function isOwnKey(tenant: string, name: string): boolean {
-  return name.length > ownPrefix(tenant).length && name.startsWith(ownPrefix(tenant))
+  if (!name.startsWith(ownPrefix(tenant))) return false
+  const rest = name.slice(ownPrefix(tenant).length)
+  return rest !== '' && !rest.includes('/')
 }
 
 /**
@@ -85,7 +87,9 @@ export async function assertOwnKey(
 
 function identityIssues(tenant: string, name: string, { kind, tenant: of, hash }: Spec<'key'>): Issue[] {
   return [
-    ...(isOwnKey(tenant, name) ? [] : [{ pointer: '/name', detail: `starts with ${ownPrefix(tenant)}` }]),
+    ...(isOwnKey(tenant, name)
+      ? []
+      : [{ pointer: '/name', detail: `starts with ${ownPrefix(tenant)}, without another slash` }]),
     ...(kind === 'tenant' ? [] : [{ pointer: '/kind', detail: 'only `tenant`' }]),
     ...(of === tenant ? [] : [{ pointer: '/tenant', detail: `only ${tenant}` }]),
     // A hash that is taken would say that another tenant has this secret.

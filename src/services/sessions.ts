@@ -46,6 +46,8 @@ export interface LoginLimit {
   pauseMs(account: string, origin: LoginOrigin): number
   /** The number of recent failures of the site: sites with fewer have priority. */
   failuresOf(origin: LoginOrigin): number
+  /** An attempt begins; call the result when it has ended. @returns undefined if too many of this account and origin go on. */
+  begin(account: string, origin: LoginOrigin): (() => void) | undefined
   failed(account: string, origin: LoginOrigin): void
   succeeded(account: string, origin: LoginOrigin): void
 }
@@ -183,6 +185,8 @@ export async function changePassword(
   await record(context, { action: 'change_password' })
 }
 
+const PARALLEL_RETRY_MS = 1_000
+
 /**
  * Takes the same time and gives the same answer for known, disabled and unknown names.
  *
@@ -206,14 +210,19 @@ async function verifiedHash(
   const turn = { isKnown: origin.isKnown, rank }
   hasher.assertRoom(turn)
   const found = userName.safeParse(name).success ? await users.credential(name) : undefined
-  const isRight = await hasher.verify(password, found?.passwordHash, {
-    ...turn,
-    onTurn() {
-      if (client.hasLeft()) throw new ApiError('bad_request')
-      // Parallel guesses are slowed down by the failures of those before them.
-      assertNoPause()
-    },
-  })
+  const end = loginLimit.begin(name, origin)
+  // One user must not keep the others waiting, even with the right password.
+  if (!end) throw new ApiError('too_many_attempts', undefined, { retryAfterMs: PARALLEL_RETRY_MS })
+  const isRight = await hasher
+    .verify(password, found?.passwordHash, {
+      ...turn,
+      onTurn() {
+        if (client.hasLeft()) throw new ApiError('bad_request')
+        // Parallel guesses are slowed down by the failures of those before them.
+        assertNoPause()
+      },
+    })
+    .finally(end)
   if (isRight && found?.user.enabled) {
     loginLimit.succeeded(name, origin)
     return found.passwordHash

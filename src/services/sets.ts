@@ -45,10 +45,15 @@ export async function exportYaml(
   if (set !== undefined)
     return { yaml: exportOf(set, live).yaml, resources: exportSet(live, set).map(idOf), variables: [] }
   const own = unmanaged(live)
-  const variables = own.flatMap(({ kind, name, spec }) =>
-    kind === 'endpoint' && hasStoredCredential(spec) ? [variableOf(name)] : [],
-  )
-  return { yaml: render('default', own.map(withReference)), resources: own.map(idOf), variables }
+  const variables = variablesOf(own)
+  return {
+    yaml: render(
+      'default',
+      own.map(resource => withReference(resource, variables)),
+    ),
+    resources: own.map(idOf),
+    variables: [...variables.values()],
+  }
 }
 
 function unmanaged({ resources }: Live): readonly StoredResource[] {
@@ -60,9 +65,28 @@ function idOf({ kind, name }: Resource): string {
 }
 
 /** A credential that is stored here is not in files: the file refers to a variable. */
-function withReference({ kind, name, spec }: Resource): Resource {
-  if (kind !== 'endpoint' || !hasStoredCredential(spec)) return { kind, name, spec }
-  return { kind, name, spec: { ...spec, upstream_key: { env: variableOf(name) } } }
+function withReference(
+  { kind, name, spec }: Resource,
+  variables: ReadonlyMap<string, string>,
+): Pick<Resource, 'kind' | 'name' | 'spec'> {
+  const variable = kind === 'endpoint' ? variables.get(name) : undefined
+  if (variable === undefined) return { kind, name, spec }
+  return { kind, name, spec: { ...spec, upstream_key: { env: variable } } }
+}
+
+/** A variable for each endpoint with a stored credential, by endpoint: `a-b` and `a_b` get different ones. */
+function variablesOf(resources: readonly Resource[]): ReadonlyMap<string, string> {
+  const taken = new Set<string>()
+  return new Map(
+    resources.flatMap(({ kind, name, spec }) => {
+      if (kind !== 'endpoint' || !hasStoredCredential(spec)) return []
+      const first = variableOf(name)
+      let variable = first
+      for (let count = 2; taken.has(variable); count++) variable = `${first}_${count}`
+      taken.add(variable)
+      return [[name, variable] as const]
+    }),
+  )
 }
 
 function hasStoredCredential({ upstream_key: credential }: CanonicalSpec): boolean {
@@ -70,5 +94,6 @@ function hasStoredCredential({ upstream_key: credential }: CanonicalSpec): boole
 }
 
 function variableOf(endpoint: string): string {
-  return `${endpoint.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}_KEY`
+  const words = endpoint.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')
+  return `${/^\d/.test(words) ? '_' : ''}${words}_KEY`
 }

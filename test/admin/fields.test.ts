@@ -21,6 +21,27 @@ const pointers = ({ status, body }: Answered) => [
   body.errors?.map(({ pointer, parameter }) => pointer ?? parameter),
 ]
 
+describe('text that no store can hold', () => {
+  test.each(['a\u0000b', 'a\ud800b', 'a\udc00b'])('%j is rejected in a body, by its place', async text => {
+    const body = { name: 'k', kind: 'platform', display_name: text }
+    expect(pointers(await call('create_key', { as, body }))).toEqual([422, ['/display_name']])
+    const labels = {
+      name: 'e',
+      protocol: 'openai',
+      base_url: 'http://127.0.0.1:9/v1',
+      labels: { [text]: 'x' },
+    }
+    expect((await call('create_endpoint', { as, body: labels })).status).toBe(422)
+    expect((await call('log_in', { body: { username: text, password: 'x' } })).status).toBe(422)
+  })
+
+  test('NUL is rejected in a query, in a cursor and in a path', async () => {
+    expect(pointers(await call('list_keys', { as, query: { q: '\0' } }))).toEqual([422, ['q']])
+    expect(pointers(await call('list_keys', { as, query: { cursor: 'AA' } }))).toEqual([422, ['cursor']])
+    expect((await call('get_key', { as, params: { name: '\0' } })).status).toBe(404)
+  })
+})
+
 describe('a public model name', () => {
   test.each([
     'openai/gpt-4o:latest',

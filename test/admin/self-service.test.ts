@@ -30,6 +30,7 @@ test('without self_service the users of a tenant create no keys', async () => {
 test.each([
   ['another name', { ...own, name: 'app' }, '/name'],
   ['the prefix alone', { ...own, name: 'blue/' }, '/name'],
+  ['a name of the tenant blue/eu', { ...own, name: 'blue/eu/app' }, '/name'],
   ['another tenant', { name: 'blue/a', kind: 'tenant', tenant: 'red' }, '/tenant'],
   ['a platform key', { name: 'blue/a', kind: 'platform' }, '/kind'],
   ['a hash', { ...own, name: 'blue/a', hash: `sha256:${'0'.repeat(64)}` }, '/hash'],

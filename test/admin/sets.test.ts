@@ -78,3 +78,11 @@ test('a rollback shows its plan, and is rejected if the store has moved on since
   const done = await call('roll_back', { as, body: { revision: 3, base: 4 } })
   expect(done.body).toMatchObject({ applied: true, revision: 5 })
 })
+
+test('each stored credential becomes a variable of its own, with a valid name', async () => {
+  for (const name of ['openai-eu', '1x']) await call('create_endpoint', { as, body: { ...endpoint, name } })
+  const { body } = await call('export_config', { as })
+  expect(body['variables']).toEqual(['_1X_KEY', 'OPENAI_EU_KEY', 'OPENAI_EU_KEY_2'])
+  for (const name of ['openai-eu', '1x'])
+    await call('delete_endpoint', { as, params: { name }, headers: { 'if-match': '*' } })
+})

@@ -29,6 +29,32 @@ async function setUp() {
   return { scene, as: await scene.logIn('ada') }
 }
 
+test('1,000 half-sent changes of one user block no other one', async () => {
+  const { scene, as } = await setUp()
+  await scene.addUser('tom', 'admin')
+  const tom = await scene.logIn('tom')
+  const port = Number(new URL(scene.url).port)
+  let open = 0
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const socket = connect({ host: '127.0.0.1', port })
+        onTestFinished(() => void socket.destroy())
+        socket.on('error', () => undefined).on('close', () => open--)
+        await once(socket, 'connect')
+        open++
+        socket.write(
+          `POST /api/v1/tenants HTTP/1.1\r\nhost: localhost\r\nauthorization: ${tom.headers['authorization']}\r\n` +
+            'content-type: application/json\r\ncontent-length: 100000\r\n\r\n{',
+        )
+      }),
+    )
+  }
+  await expect.poll(() => open, { timeout: 8_000 }).toBeLessThanOrEqual(250)
+  expect((await scene.send('GET', '/health')).status).toBe(200)
+  expect((await scene.call('get_session', { as })).status).toBe(200)
+})
+
 describe('1,000 half-sent log-ins', () => {
   const ADDRESSES = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6']
 

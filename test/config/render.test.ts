@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isSecretHeader } from '../../src/base/secret-shapes.ts'
+import { isStorable } from '../../src/base/storable-text.ts'
 import { load } from '../../src/config/load.ts'
 import { render } from '../../src/config/render.ts'
 import {
@@ -49,7 +50,7 @@ const anyText = fc.oneof(
     '&a *b !c',
   ),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: 'binary', maxLength: 40 }).filter(isStorable),
 )
 const safeName = fc.oneof(
   fc.constantFrom(...TRICKY.filter(name => name !== '~')),

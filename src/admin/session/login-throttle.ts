@@ -11,6 +11,8 @@ interface Failures {
 const FREE_OF_PAIR = 5
 const FREE_OF_ADDRESS = 20
 const FREE_OF_SITE = 100
+/** A person has one log-in at a time; more are double clicks and scripts. */
+const MAX_PARALLEL = 3
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
 /** Failures expire after this time without another one. */
@@ -28,6 +30,8 @@ export class LoginThrottle implements LoginLimit {
   readonly #ofPair = new Map<string, Failures>()
   readonly #ofAddress = new Map<string, Failures>()
   readonly #ofSite = new Map<string, Failures>()
+  /** Attempts that wait for a hash or compute it. */
+  readonly #running = new Map<string, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -46,6 +50,18 @@ export class LoginThrottle implements LoginLimit {
   failuresOf({ site }: LoginOrigin): number {
     const { count, lastMs } = this.#ofSite.get(site) ?? { count: 0, lastMs: 0 }
     return this.#clock.monotonicMs() - lastMs > FORGET_MS ? 0 : count
+  }
+
+  begin(account: string, origin: LoginOrigin): (() => void) | undefined {
+    const pair = pairOf(account, origin)
+    const running = this.#running.get(pair) ?? 0
+    if (running >= MAX_PARALLEL) return undefined
+    this.#running.set(pair, running + 1)
+    return () => {
+      const left = (this.#running.get(pair) ?? 1) - 1
+      if (left === 0) this.#running.delete(pair)
+      else this.#running.set(pair, left)
+    }
   }
 
   failed(account: string, origin: LoginOrigin): void {

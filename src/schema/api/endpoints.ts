@@ -183,6 +183,7 @@ export const endpointOperations = {
     body: z.strictObject(candidate).meta({ id: 'candidate_endpoint' }),
     answer: { status: 200, description: 'One row.', schema: probes },
     isReadOnly: true,
+    sendsRequests: true,
   },
   probe_endpoint: {
     method: 'POST',
@@ -200,5 +201,6 @@ export const endpointOperations = {
     }),
     answer: { status: 200, description: 'A row for each model.', schema: probes },
     isReadOnly: true,
+    sendsRequests: true,
   },
 } as const satisfies Record<string, Operation>

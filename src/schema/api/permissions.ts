@@ -132,8 +132,9 @@ export function rolesOf(id: OperationId): readonly Role[] {
 
 /** Whether a personal access token may call an operation that its user may call. */
 export function isOpenToToken(id: OperationId, scope: TokenScope): boolean {
-  const { method, isReadOnly, needsSession } = operation(id)
-  return !needsSession && (scope === 'write' || method === 'GET' || isReadOnly === true)
+  const { method, isReadOnly, sendsRequests, needsSession } = operation(id)
+  if (needsSession) return false
+  return scope === 'write' || method === 'GET' || (isReadOnly === true && !sendsRequests)
 }
 
 /** The operations of a session of this role. @param scope of a personal access token. */

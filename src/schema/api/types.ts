@@ -63,6 +63,8 @@ export interface Operation {
   readonly needsSession?: true
   /** The operation changes nothing, whatever its method; others leave a line in the audit log. */
   readonly isReadOnly?: true
+  /** The operation sends requests to addresses of the caller's choice: not for tokens of the scope `read`. */
+  readonly sendsRequests?: true
 }
 
 /** Types of handlers, derived from the table. */

@@ -111,7 +111,10 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   }
   run.run('endpoints', bound.length > 0 ? unusable : undefined)
   if (path.dialect && publication?.requirePrice) {
-    run.run('price', () => checkPriced(publication, priceAt(publication, clock.nowMs()) !== undefined))
+    run.run('price', () => {
+      const { amountNano = 0n } = estimateOf(publication, callOptions, path, clock) ?? {}
+      checkPriced(publication, priceAt(publication, clock.nowMs())?.price, amountNano)
+    })
   }
   const permit = key && publication && { key, publication }
   const estimated = permit && estimateOf(permit.publication, callOptions, path, clock)
