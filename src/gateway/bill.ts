@@ -7,7 +7,6 @@ import type { Limiter } from '../limits/limiter.ts'
 import type { Reservation } from '../limits/reservation.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
 import { type Charge, chargeFor, type RequestEnd } from '../metering/charge.ts'
-import { isFree } from '../schema/cost.ts'
 import {
   BalanceShort,
   type CallRecord,
@@ -111,8 +110,7 @@ export function reserve(
     { content, produces, outputLimit, answers, isCapped },
     { price: dated?.price, maxInputTokens, maxOutputTokens },
   )
-  const isPriced = dated !== undefined && (estimated.amountNano > 0n || isFree(dated.price))
-  checkPriced(publication, isPriced)
+  checkPriced(publication, dated?.price, estimated.amountNano)
   const holdForMs = route.longestMs + HOLD_GRACE_MS
   const { requestId, revision } = request
   const admission = { requestId, key, publication, estimate: estimated, revision, holdForMs }

@@ -1,4 +1,6 @@
 import { GwError } from '../base/catalogue/wire.ts'
+import { isFree } from '../schema/cost.ts'
+import type { Price } from '../schema/ledger.ts'
 import type { KeyEntry, PublicationEntry, Snapshot } from '../snapshot/types.ts'
 
 /** The `retry-after` during maintenance. */
@@ -61,11 +63,17 @@ export function checkModels(key: KeyEntry, model: string): void {
 /**
  * Enforces `settings.require_price`: a model without a price is not free by accident.
  *
- * @param priced Whether a price is in force, and names a unit of the call; see `priceAt`.
+ * @param price the one in force; see `priceAt`.
+ * @param amountNano of the call's estimate: 0 if the price names none of its units.
  * @throws {GwError} model_not_priced.
  */
-export function checkPriced({ requirePrice, name }: PublicationEntry, priced: boolean): void {
-  if (requirePrice && !priced)
+export function checkPriced(
+  { requirePrice, name }: PublicationEntry,
+  price: Price | undefined,
+  amountNano: bigint,
+): void {
+  const isPriced = price !== undefined && (amountNano > 0n || isFree(price))
+  if (requirePrice && !isPriced)
     throw new GwError(
       'model_not_priced',
       `The model \`${name}\` has no price for this call, and this gateway requires one.`,
