@@ -177,6 +177,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
     this.#attempt = this.#context.trace?.attempt(target.endpoint)
     const headers = this.#attempt?.headers(rawHeaders) ?? rawHeaders
     const request = upstreamRequest(headers, call, edits, target, this.#path, query, this.#context)
+    this.#route.dispatched()
     this.#exchange = new Exchange(request, this.#ports.exchangePorts, this.#startedMs, this)
   }
 

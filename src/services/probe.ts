@@ -75,9 +75,15 @@ export async function probeCandidate(
   // Requests go to an address of the caller's choice.
   await record(context, {
     action: 'probe_candidate',
-    target: `endpoint/${new URL(String(spec['base_url'])).host}`,
+    target: `endpoint/${hostOf(spec)}`,
   })
   return probesToJson(await context.probe(order, options))
+}
+
+/** The host that is asked; of an endpoint on nodes none. */
+function hostOf(spec: CanonicalSpec): string {
+  const { base_url: url } = decode('endpoint', spec)
+  return url === undefined ? CANDIDATE : new URL(url).host
 }
 
 /** The id of a credential that is not stored. */

@@ -3,13 +3,13 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { selectMatching } from './find.ts'
 import { applyToKeys } from './key-secrets.ts'
 import {
-  replacedIn,
   retireAccounts,
   selectAccountNames,
   underNewNames,
   writeAccountNames,
   writeRenames,
 } from './renames.ts'
+import { replacedIn } from './replaced.ts'
 import { afterCommit, resourceId, selectNamed, selectResources, writeResources } from './resources.ts'
 import { insertChanges } from './revision-changes.ts'
 import { insertRevision } from './revisions.ts'

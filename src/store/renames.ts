@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Kind } from '../schema/kinds.ts'
 import { chunks } from './chunks.ts'
-import { resourceId } from './resources.ts'
 import type { Tables } from './tables.ts'
 import type { Commit, OwnedResource, Rename, StoredResource } from './types.ts'
 
@@ -52,22 +51,7 @@ export function underNewNames(
  * Users and money belong to the account of these kinds, not to the name: a new resource under a used name gets a new
  * account.
  */
-const OWN_ACCOUNTS: ReadonlySet<Kind> = new Set<Kind>(['tenant', 'key'])
-
-/**
- * Tenants and keys in whose name another account takes over, as a rollback may bring back: secrets and users of the present one
- * must not get what belongs to the other.
- */
-export function replacedIn(
-  before: readonly StoredResource[],
-  after: readonly StoredResource[],
-): readonly StoredResource[] {
-  const accounts = new Map(after.map(resource => [resourceId(resource), accountOf(resource)]))
-  return before.filter(old => {
-    const account = OWN_ACCOUNTS.has(old.kind) ? accounts.get(resourceId(old)) : undefined
-    return account !== undefined && account !== accountOf(old)
-  })
-}
+export const OWN_ACCOUNTS: ReadonlySet<Kind> = new Set<Kind>(['tenant', 'key'])
 
 /**
  * The account of a new resource: its name, unless an earlier or existing resource has recorded usage under that name.

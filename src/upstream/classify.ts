@@ -28,6 +28,8 @@ export class UpstreamFailure extends GwError {
   readonly hasAnswered: boolean
   /** The cooldown that the upstream asked for. */
   readonly cooldownMs: number | undefined
+  /** A 429, 503 or 529. */
+  readonly isOverload: boolean
   /** The result of the attempt in metrics: the error code, or a more specific one. */
   readonly result: string
   /** Of the answer; set once it is known to be one. */
@@ -40,6 +42,7 @@ export class UpstreamFailure extends GwError {
     this.hasAnswered = more.hasAnswered ?? false
     this.wasSent = more.wasSent ?? this.hasAnswered
     this.cooldownMs = more.cooldownMs
+    this.isOverload = more.isOverload ?? false
     this.result = more.result ?? code
   }
 }
@@ -50,6 +53,7 @@ interface FailureOptions extends GwErrorOptions {
   readonly wasSent?: boolean
   readonly hasAnswered?: boolean
   readonly cooldownMs?: number | undefined
+  readonly isOverload?: boolean
   readonly result?: string
 }
 
@@ -88,16 +92,21 @@ function transportMessage(error: unknown, wasSent: boolean): string {
   return wasSent ? 'The connection to the model server broke off.' : 'The model server could not be reached.'
 }
 
-/** The failure of a missed deadline. `total` covers the whole request, not only this endpoint. */
+/**
+ * The failure of a missed deadline. `total` covers the whole request, not only this endpoint.
+ *
+ * @param isUnread The client has not read what there is: the endpoint is not the cause.
+ */
 export function fromDeadline(
   deadline: 'first_byte' | 'idle' | 'total',
   endpoint: string,
   wasSent: boolean,
+  isUnread = false,
 ): UpstreamFailure {
   return new UpstreamFailure('upstream_timeout', undefined, {
-    reason: `${endpoint}: ${deadline} deadline`,
+    reason: `${endpoint}: ${deadline} deadline${isUnread ? ', while the client did not read' : ''}`,
     mayTryNext: deadline !== 'total',
-    countsAsFailure: true,
+    countsAsFailure: !isUnread,
     wasSent,
   })
 }
@@ -149,13 +158,18 @@ export function fromHead(
         { reason, withoutEndpoint: 'The model server does not know the path or the model (404).' },
       )
     case 429:
-      return new UpstreamFailure('upstream_rate_limited', undefined, { reason, ...retryHint(head) })
+      return new UpstreamFailure('upstream_rate_limited', undefined, {
+        reason,
+        isOverload: true,
+        ...retryHint(head),
+      })
     case 503:
     case 529:
       return new UpstreamFailure('unavailable', 'The model server is overloaded.', {
         reason,
         countsAsFailure: true,
         hasAnswered: true,
+        isOverload: true,
         ...retryHint(head),
       })
     default:

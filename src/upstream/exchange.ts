@@ -12,7 +12,7 @@ import { PERHAPS_UNPAID } from './read-answer.ts'
 import type { Answered, AnswerHandler, BodySink, Head, Upstream, UpstreamRequest } from './types.ts'
 
 /** An idle connection that the upstream has closed says so within a round trip; a busy process sees it later. */
-const STALE_WITHIN_MS = 2_000
+const STALE_WITHIN_MS = 500
 /** Beyond these limits a rejected answer's connection is closed instead of reused. */
 const MAX_DISCARDED_BYTES = 65_536
 const MAX_DISCARD_MS = 5_000
@@ -128,7 +128,7 @@ export class Exchange implements ResponseHandler, Timed, Answered {
       this.#byteDueMs = nowMs + this.#idleMs
     }
     const { name } = this.#upstream
-    if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name, this.dispatched))
+    if (nowMs >= this.#totalDueMs) this.abort(fromDeadline('total', name, this.dispatched, this.#paused))
     else if (nowMs >= this.#byteDueMs)
       this.abort(fromDeadline(this.#hasHead ? 'idle' : 'first_byte', name, this.dispatched))
   }

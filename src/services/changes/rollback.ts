@@ -1,5 +1,6 @@
 import { CommandError } from '../../base/catalogue/command.ts'
-import { accountOf, replacedIn, underNewNames } from '../../store/renames.ts'
+import { accountOf, underNewNames } from '../../store/renames.ts'
+import { replacedIn } from '../../store/replaced.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Counts, Live, Store, StoredResource } from '../../store/types.ts'
 import { changesBetween } from './between.ts'

@@ -31,6 +31,8 @@ export interface FailureInfo {
   readonly wasSent: boolean
   readonly hasAnswered: boolean
   readonly cooldownMs: number | undefined
+  /** The endpoint has too much to do, or is not let in: an answer that comes at once must not draw all requests. */
+  readonly isOverload?: boolean
   readonly reason: string | undefined
 }
 
@@ -41,8 +43,14 @@ export interface StatePorts {
   readonly onChange: (state: EndpointState) => void
 }
 
+/** The requests that a server works on. */
+export interface EndpointLoad {
+  inFlight: number
+}
+
 /** A success of another source within this time shows that the failing source's prompts are the cause. */
 const SERVES_OTHERS_MS = 60_000
+const REST_MS = 1_000
 /** The source of probes. */
 const PROBE = 'probe'
 
@@ -60,9 +68,11 @@ const PROBE = 'probe'
  * answers with errors still gets requests if its publication has no other: no prompt can make a model unavailable.
  */
 export class EndpointState {
-  readonly endpoint: EndpointEntry
+  /** As of the current snapshot. */
+  endpoint: EndpointEntry
   readonly #ports: StatePorts
-  inFlight = 0
+  /** Shared by the states that follow each other when an endpoint changes: its server is the same. */
+  readonly load: EndpointLoad
   #state: EndpointHealth['state'] = 'unknown'
   #sinceMs: number
   #reason: string | undefined
@@ -75,15 +85,22 @@ export class EndpointState {
   /** Monotonic. */
   #cooldownUntilMs = Number.NEGATIVE_INFINITY
   #cooldownFailure: UpstreamFailure | undefined
+  /** Monotonic: until then it is used only if no other endpoint is usable. */
+  #restUntilMs = Number.NEGATIVE_INFINITY
   /** Monotonic: from then on one request may try an endpoint that must not be probed. */
   #halfOpenFromMs = Number.POSITIVE_INFINITY
   /** The half-open request is in flight. */
   #isHalfOpen = false
 
-  constructor(endpoint: EndpointEntry, ports: StatePorts) {
+  constructor(endpoint: EndpointEntry, ports: StatePorts, load: EndpointLoad = { inFlight: 0 }) {
     this.endpoint = endpoint
     this.#ports = ports
+    this.load = load
     this.#sinceMs = ports.clock.nowMs()
+  }
+
+  get inFlight(): number {
+    return this.load.inFlight
   }
 
   /** The last failed request was sent: neither a connection nor a list of models proves that the endpoint works again. */
@@ -113,26 +130,28 @@ export class EndpointState {
     if (!endpoint.enabled) return 'disabled'
     const isSkipped = this.#state === 'unhealthy' && nowMs < this.#halfOpenFromMs
     if (isSkipped && (this.#isOut || !isLastResort)) return 'unhealthy'
-    if (nowMs < this.#cooldownUntilMs) return 'cooling_down'
+    if (nowMs < this.#cooldownUntilMs || (nowMs < this.#restUntilMs && !isLastResort)) return 'cooling_down'
     const limit = endpoint.node === undefined ? endpoint.maxConcurrency : endpoint.nodes?.maxConcurrency
     return limit !== undefined && this.inFlight >= limit ? 'full' : undefined
   }
 
   /** A request was assigned to the endpoint. */
   enter(): void {
-    this.inFlight++
+    this.load.inFlight++
     if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#halfOpenFromMs) return
     // Only one half-open request: no other until it ends.
     this.#halfOpenFromMs = Number.POSITIVE_INFINITY
     this.#isHalfOpen = true
   }
 
-  leave(): void {
-    this.inFlight--
+  /** @param wasDispatched False: the request was rejected before, for example by a limit. */
+  leave(wasDispatched = true): void {
+    this.load.inFlight--
     if (!this.#isHalfOpen || this.#state !== 'unhealthy') return
-    // The half-open request was inconclusive, for example because its client disconnected: another one has to try.
     this.#isHalfOpen = false
-    this.#ports.onChange(this)
+    // The half-open request was inconclusive, for example because its client disconnected: another one has to try.
+    if (wasDispatched) this.#ports.onChange(this)
+    else this.#halfOpenFromMs = this.#ports.clock.monotonicMs()
   }
 
   /** The endpoint answered a request of `source`, or a probe. */
@@ -145,9 +164,12 @@ export class EndpointState {
     if (this.#state !== 'healthy') this.#setState('healthy', undefined)
   }
 
-  /** Starts the cooldown that the endpoint asked for, if any. */
+  /** Starts the cooldown that the endpoint asked for; or a rest, if it has too much to do and did not say for how long. */
   coolDown(failure: FailureInfo): void {
-    if (failure.cooldownMs === undefined) return
+    if (failure.cooldownMs === undefined) {
+      if (failure.isOverload) this.#restUntilMs = this.#ports.clock.monotonicMs() + REST_MS
+      return
+    }
     const untilMs = this.#ports.clock.monotonicMs() + failure.cooldownMs
     this.#cooldownUntilMs = Math.max(this.#cooldownUntilMs, untilMs)
     if (failure instanceof UpstreamFailure) this.#cooldownFailure = failure

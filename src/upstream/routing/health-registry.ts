@@ -29,6 +29,9 @@ export interface EndpointCounts {
 export class HealthRegistry {
   readonly #clock: Clock
   readonly #states = new Map<string, EndpointState>()
+  /** Of endpoints that were removed or changed, for the requests that began before. */
+  readonly #former = new WeakMap<EndpointEntry, EndpointState>()
+  #endpoints: Snapshot['endpoints'] = new Map()
   #settings = DEFAULTS
   /** Called when an endpoint has become unhealthy or healthy. */
   onChange: (state: EndpointState) => void = () => undefined
@@ -41,21 +44,45 @@ export class HealthRegistry {
     return this.#settings
   }
 
-  /** The state of an endpoint of the current snapshot, or of the snapshot of an older request. */
+  /**
+   * The state of an endpoint of the current snapshot, or of the snapshot of an older request: then nothing is probed, and the
+   * current endpoint of that name does not hear of it.
+   */
   of(endpoint: EndpointEntry): EndpointState {
-    const key = stateKey(endpoint)
-    const known = this.#states.get(key)
-    if (known) return known
-    const state = new EndpointState(endpoint, {
-      clock: this.#clock,
-      settings: () => this.#settings,
-      // A discarded state, of a request that began earlier, is not probed.
-      onChange: changed => {
-        if (this.#states.get(key) === changed) this.onChange(changed)
-      },
-    })
-    this.#states.set(key, state)
+    const known = this.#states.get(stateKey(endpoint))
+    if (known && (known.endpoint === endpoint || isSameUpstream(known.endpoint, endpoint))) return known
+    const current = this.#endpoints.get(endpoint.name)
+    const isFormer = !current || !isSameUpstream(current, endpoint)
+    if (!isFormer) return this.#enlist(endpoint, known)
+    let former = this.#former.get(endpoint)
+    if (!former) {
+      former = this.#stateOf(endpoint, known)
+      this.#former.set(endpoint, former)
+    }
+    return former
+  }
+
+  #enlist(endpoint: EndpointEntry, before: EndpointState | undefined): EndpointState {
+    const state = this.#stateOf(endpoint, before)
+    this.#states.set(stateKey(endpoint), state)
     return state
+  }
+
+  /** @param before of the same name: the same server still works on its requests. */
+  #stateOf(endpoint: EndpointEntry, before: EndpointState | undefined): EndpointState {
+    const isSameServer =
+      before?.endpoint.origin === endpoint.origin && before.endpoint.basePath === endpoint.basePath
+    return new EndpointState(
+      endpoint,
+      {
+        clock: this.#clock,
+        settings: () => this.#settings,
+        onChange: changed => {
+          if (this.#states.get(stateKey(endpoint)) === changed) this.onChange(changed)
+        },
+      },
+      isSameServer ? before.load : undefined,
+    )
   }
 
   /** Discards the states of a node that is gone: it begins anew when it is back. @returns them. */
@@ -68,12 +95,20 @@ export class HealthRegistry {
   /** @returns the discarded states: their endpoints were removed or changed. */
   adopt(snapshot: Snapshot): readonly EndpointState[] {
     this.#settings = snapshot.health
+    this.#endpoints = snapshot.endpoints
     const forgotten: EndpointState[] = []
     for (const [key, state] of this.#states) {
       const now = snapshot.endpoints.get(state.endpoint.name)
-      if (now && isSameUpstream(now, state.endpoint)) continue
+      const { node } = state.endpoint
+      if (now && isSameUpstream(now, state.endpoint)) {
+        // What does not decide about its health, such as timeouts, is that of now.
+        state.endpoint = node === undefined ? now : { ...now, node }
+        continue
+      }
       this.#states.delete(key)
+      this.#former.set(state.endpoint, state)
       forgotten.push(state)
+      if (now && node === undefined) this.#enlist(now, state)
     }
     for (const endpoint of snapshot.endpoints.values()) this.of(endpoint)
     return forgotten
@@ -137,11 +172,12 @@ function isSameUpstream(a: EndpointEntry, b: EndpointEntry): boolean {
     a.basePath === b.basePath &&
     a.servedModel === b.servedModel &&
     a.enabled === b.enabled &&
+    a.skipProbe === b.skipProbe &&
     a.proxy === b.proxy &&
     a.tls?.id === b.tls?.id &&
     isSameChoice(a.nodes, b.nodes) &&
-    a.headers.length === b.headers.length &&
-    a.headers.every((text, index) => text === b.headers[index])
+    (a.headers === b.headers ||
+      (a.headers.length === b.headers.length && a.headers.every((text, index) => text === b.headers[index])))
   )
 }
 

@@ -40,6 +40,7 @@ export class Route {
   /** Error codes that endpoints have answered this request with. */
   #answers: string[] | undefined
   #isIn = true
+  #isDispatched = false
 
   /**
    * Chooses the first endpoint.
@@ -62,7 +63,6 @@ export class Route {
     this.#source = source
     const target = this.#pick()
     if (!target) throw noEndpointError(this.#bound, ports)
-    ports.budget.deposit()
     this.#target = target
     this.#state = ports.health.of(target.endpoint)
     this.#state.enter()
@@ -83,13 +83,19 @@ export class Route {
     return this.#bound.reduce((longest, { endpoint }) => Math.max(longest, endpoint.totalMs), 0)
   }
 
+  /** The request is sent to the current endpoint from now on: the limits have admitted it. */
+  dispatched(): void {
+    if (!this.#isDispatched) this.#ports.budget.deposit(this.#source)
+    this.#isDispatched = true
+  }
+
   /** The current endpoint has failed. @returns whether another one was chosen. */
   tryNext(failure: UpstreamFailure): boolean {
     this.#failed(failure, failure.code)
     if (!failure.mayTryNext || this.#attempts >= MAX_ATTEMPTS) return false
     this.#tried = [...(this.#tried ?? []), this.#state]
     const target = this.#pick()
-    if (!target || !this.#ports.budget.withdraw()) return false
+    if (!target || !this.#ports.budget.withdraw(this.#source)) return false
     this.leave()
     this.#attempts++
     this.#target = target
@@ -120,7 +126,7 @@ export class Route {
 
   /** The request has ended; idempotent. */
   leave(): void {
-    if (this.#isIn) this.#state.leave()
+    if (this.#isIn) this.#state.leave(this.#isDispatched)
     this.#isIn = false
   }
 
@@ -208,16 +214,20 @@ const PER_REQUEST = 0.2
 /** Retries earned without traffic, each second, up to the reserve. */
 const PER_SECOND = 1
 const RESERVE = 10
-/** Limit of saved retries, so that they run out soon when endpoints fail. */
+/** Limit of saved retries of a source, so that they run out soon when endpoints fail. */
 const MAX_SAVED = 100
+const MAX_SOURCES = 10_000
 
 /**
  * Limits retries to a fifth of the traffic (spec/requests.md §4). When every endpoint fails, unlimited retries would
- * multiply the load.
+ * multiply the load. Each tenant has what its own requests have earned: one that needs retries all the time leaves the others theirs.
+ * Only the reserve is common.
  */
 export class RetryBudget {
   readonly #clock: Clock
-  #saved = RESERVE
+  /** By source, the one that was used last at the end. */
+  readonly #saved = new Map<string, number>()
+  #reserve = RESERVE
   #atMs: number
 
   constructor(clock: Clock) {
@@ -226,18 +236,31 @@ export class RetryBudget {
   }
 
   /** Earns the share of one request. */
-  deposit(): void {
-    if (this.#saved < MAX_SAVED) this.#saved += PER_REQUEST
+  deposit(source: string): void {
+    this.#save(source, Math.min(MAX_SAVED, (this.#saved.get(source) ?? 0) + PER_REQUEST))
   }
 
   /** @returns whether one more attempt is allowed; it is counted then. */
-  withdraw(): boolean {
+  withdraw(source: string): boolean {
     const nowMs = this.#clock.monotonicMs()
     const earned = ((nowMs - this.#atMs) / 1_000) * PER_SECOND
     this.#atMs = nowMs
-    if (this.#saved < RESERVE) this.#saved = Math.min(RESERVE, this.#saved + earned)
-    if (this.#saved < 1) return false
-    this.#saved--
+    this.#reserve = Math.min(RESERVE, this.#reserve + earned)
+    const saved = this.#saved.get(source) ?? 0
+    if (saved >= 1) {
+      this.#save(source, saved - 1)
+      return true
+    }
+    if (this.#reserve < 1) return false
+    this.#reserve--
     return true
+  }
+
+  #save(source: string, saved: number): void {
+    this.#saved.delete(source)
+    this.#saved.set(source, saved)
+    if (this.#saved.size <= MAX_SOURCES) return
+    const [oldest] = this.#saved.keys()
+    if (oldest !== undefined) this.#saved.delete(oldest)
   }
 }

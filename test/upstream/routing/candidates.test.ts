@@ -22,7 +22,7 @@ describe('a survey of candidates', () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(few, many), async bindings => {
         const { publication, ports, stateOf } = await scene(bindings)
-        for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).inFlight = inFlight
+        for (const [index, { inFlight }] of bindings.entries()) stateOf(`e${index}`).load.inFlight = inFlight
         const shown = inspect(publication.targets.openai, ports)
         // Every pair of draws, each as likely as the others: all flags of the summed weights, twice.
         const tier = shown.filter(({ share }) => share > 0)

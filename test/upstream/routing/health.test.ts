@@ -3,6 +3,7 @@ import { createLog } from '../../../src/base/log.ts'
 import type { Snapshot } from '../../../src/snapshot/types.ts'
 import { UpstreamFailure } from '../../../src/upstream/classify.ts'
 import type { ProbeOutcome } from '../../../src/upstream/probe.ts'
+import type { EndpointState } from '../../../src/upstream/routing/endpoint-state.ts'
 import { HealthChecker } from '../../../src/upstream/routing/health-checker.ts'
 import { HealthRegistry } from '../../../src/upstream/routing/health-registry.ts'
 import { snapshotOf } from '../../snapshot/configured.ts'
@@ -368,5 +369,56 @@ describe('an endpoint with skip_probe', () => {
     expect(obstacle()).toBe('unhealthy')
     clock.advance(10_000)
     expect(obstacle()).toBe(undefined)
+  })
+})
+
+describe('after a change of the configuration', () => {
+  const broken = new UpstreamFailure('upstream_error', undefined, {
+    countsAsFailure: true,
+    reason: 'refused',
+  })
+  const failThrice = (state: EndpointState) => {
+    for (const source of ['a', 'b', 'c']) state.failed(broken, source)
+  }
+
+  it('a request of before brings no deleted endpoint back, and no probe', async () => {
+    const { adopt, health, probes, clock, state } = await scene()
+    const before = state().endpoint
+    await adopt('version: 1\nendpoints: {}\n')
+    const former = health.of(before)
+    former.enter()
+    failThrice(former)
+    clock.advance(600_000)
+    expect(probes).toEqual([])
+    expect(health.report()).toEqual([])
+    expect(health.counts()).toEqual({ healthy: 0, unhealthy: 0, unknown: 0 })
+  })
+
+  it('failures of an endpoint as it was say nothing of what it is', async () => {
+    const { adopt, health, state } = await scene(', headers: { x-v: "1" }')
+    const before = state().endpoint
+    await adopt(config(', headers: { x-v: "2" }'))
+    failThrice(health.of(before))
+    expect(state().healthy).toBe(true)
+  })
+
+  it('its requests still count where the server is the same', async () => {
+    const { adopt, health, state } = await scene(', max_concurrency: 2, headers: { x-v: "1" }')
+    const before = state().endpoint
+    state().enter()
+    state().enter()
+    await adopt(config(', max_concurrency: 2, headers: { x-v: "2" }'))
+    expect(state().inFlight).toBe(2)
+    health.of(before).leave()
+    expect(state().inFlight).toBe(1)
+  })
+
+  it('what must not be probed any more is not', async () => {
+    const { adopt, probes, clock, state } = await scene()
+    await adopt(config(', skip_probe: true'))
+    failThrice(state())
+    clock.advance(600_000)
+    expect(state().healthy).toBe(false)
+    expect(probes).toEqual([])
   })
 })

@@ -231,6 +231,7 @@ describe('the next endpoint', () => {
     let moved = 0
     for (let request = 0; request < 1_000; request++) {
       const way = route()
+      way.dispatched()
       // 429 without a hint: neither unhealthy nor cooling down, so that only the budget is in the way.
       if (way.tryNext(limited())) moved++
       way.leave()
@@ -238,6 +239,35 @@ describe('the next endpoint', () => {
     // Ten are free, and each request adds a fifth of one.
     expect(moved).toBeGreaterThanOrEqual(205)
     expect(moved).toBeLessThanOrEqual(210)
+  })
+
+  it('of one tenant takes nothing of what the requests of another have earned', async () => {
+    const { route } = await scene([{}, {}])
+    const attempts = (source: string, count: number) => {
+      let moved = 0
+      for (let request = 0; request < count; request++) {
+        const way = route(source)
+        way.dispatched()
+        if (way.tryNext(limited())) moved++
+        way.leave()
+      }
+      return moved
+    }
+    for (let request = 0; request < 50; request++) {
+      const way = route('tenant blue')
+      way.dispatched()
+      way.leave()
+    }
+    attempts('tenant red', 500)
+    expect(attempts('tenant blue', 10)).toBe(10)
+  })
+
+  it('is earned by requests that are sent, not by those that a limit rejects', async () => {
+    const { route } = await scene([{}, {}])
+    for (let request = 0; request < 500; request++) route().leave()
+    let moved = 0
+    while (moved < 500 && route().tryNext(limited())) moved++
+    expect(moved).toBe(10)
   })
 
   it('may be asked for again in a quiet gateway after a while', async () => {
@@ -328,3 +358,53 @@ function caught(task: () => unknown): GwError {
   }
   throw new Error('nothing was thrown')
 }
+
+describe('an endpoint that has too much to do', () => {
+  const busy = new UpstreamFailure('upstream_rate_limited', undefined, { isOverload: true })
+
+  it('and does not say for how long rests while another one is usable', async () => {
+    const { route, clock } = await scene([{}, {}])
+    const first = route()
+    const name = nameOf(first)
+    expect(first.tryNext(busy)).toBe(true)
+    first.leave()
+    for (let request = 0; request < 20; request++) expect(nameOf(route())).not.toBe(name)
+    clock.advance(1_000)
+    const names = new Set(Array.from({ length: 20 }, () => nameOf(route())))
+    expect(names).toContain(name)
+  })
+
+  it('and is the only one is asked all the same', async () => {
+    const { route } = await scene([{}])
+    const first = route()
+    expect(first.tryNext(busy)).toBe(false)
+    first.leave()
+    expect(nameOf(route())).toBe('e0')
+  })
+})
+
+describe('a half-open request', () => {
+  it('that a limit rejects gives its place to the next one at once', async () => {
+    const { route, stateOf, health } = await scene([{}])
+    const state = stateOf('e0')
+    for (const source of ['key a', 'key b', 'key c']) {
+      const way = route(source)
+      way.dispatched()
+      way.failed(
+        new UpstreamFailure('upstream_error', undefined, { countsAsFailure: true, reason: 'refused' }),
+      )
+      way.leave()
+    }
+    expect(state.healthy).toBe(false)
+    let changes = 0
+    health.onChange = () => changes++
+    state.startHalfOpen(0)
+    route('key poor').leave()
+    route('key poor').leave()
+    expect(changes).toBe(0)
+    const way = route('key rich')
+    way.dispatched()
+    way.succeeded()
+    expect(state.healthy).toBe(true)
+  })
+})
