@@ -190,7 +190,7 @@ describe('a rollback to a name that something else has by now', () => {
     expect(planned.stdout).not.toContain('breaks no key')
     expect(planned.stdout).not.toContain('its wallet keeps')
     expect((await run('rollback 1 --yes --allow-deletes 10')).exit).toBe(0)
-    // The first customer has its money back; nobody has its key but who gets a new one.
+    // The first customer has its money back; its key has no secret until a new one is made.
     expect(Number((await json('wallet show blue')).balance)).toBeGreaterThan(9)
     expect(await json('keys show app')).toMatchObject({ state: 'no_secret' })
     expect((await users('list')).stdout).toMatch(/second .*disabled/)

@@ -375,7 +375,7 @@ describe('an endpoint with skip_probe', () => {
 describe('after a change of the configuration', () => {
   const broken = new UpstreamFailure('upstream_error', undefined, {
     countsAsFailure: true,
-    reason: 'refused',
+    reason: 'it broke',
   })
   const failThrice = (state: EndpointState) => {
     for (const source of ['a', 'b', 'c']) state.failed(broken, source)

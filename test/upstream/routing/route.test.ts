@@ -391,7 +391,7 @@ describe('a half-open request', () => {
       const way = route(source)
       way.dispatched()
       way.failed(
-        new UpstreamFailure('upstream_error', undefined, { countsAsFailure: true, reason: 'refused' }),
+        new UpstreamFailure('upstream_error', undefined, { countsAsFailure: true, reason: 'it broke' }),
       )
       way.leave()
     }
