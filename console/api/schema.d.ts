@@ -1300,7 +1300,6 @@ export interface components {
             served_by?: number;
         };
         config_apply: {
-            /** @default 10 */
             allow_deletes?: number;
             base: number;
             /** @default false */
@@ -2727,6 +2726,7 @@ export interface components {
             since?: number;
         };
         rollback: {
+            allow_deletes?: number;
             base?: number;
             /** @default false */
             dry_run?: boolean;

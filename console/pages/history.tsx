@@ -137,8 +137,11 @@ function RollBack({ revision, onClose }: { readonly revision: number; readonly o
     staleTime: Number.POSITIVE_INFINITY,
   })
   const rolling = useMutation({
-    mutationFn: (base: number) =>
-      dataOf(api.POST('/api/v1/config/rollback', { body: { revision, base, dry_run: false } })),
+    // The deletes are those of the plan that was shown.
+    mutationFn: ({ base, counts }: { base: number; counts: { delete: number } }) => {
+      const body = { revision, base, allow_deletes: counts.delete, dry_run: false }
+      return dataOf(api.POST('/api/v1/config/rollback', { body }))
+    },
     onSuccess: () => client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'preview' }),
   })
   const done = rolling.data
@@ -159,7 +162,7 @@ function RollBack({ revision, onClose }: { readonly revision: number; readonly o
               type="button"
               className="button danger"
               disabled={!plan || plan.changes.length === 0 || rolling.isPending}
-              onClick={() => plan && rolling.mutate(plan.base)}
+              onClick={() => plan && rolling.mutate(plan)}
             >
               {rolling.isPending ? 'Rolling back…' : 'Roll back'}
             </button>

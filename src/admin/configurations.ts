@@ -95,12 +95,13 @@ export function configurationsOn({
       )
       return appliedToJson(result)
     },
-    async rollBack({ revision, dry_run, base }, by) {
+    async rollBack({ revision, dry_run, base, allow_deletes }, by) {
       const context = contextOf(by)
       const following = await followers({ store, clock })
       if (dry_run) return rollbackToJson(await planRollbackTo(context, revision), following)
       const review = async ({ plan }: RollbackWithImpact) => {
         if (base !== undefined) assertAt(base, plan.base)
+        assertFewDeletes(plan, allow_deletes)
       }
       return rollbackToJson(await rollBackTo(context, revision, review), following)
     },

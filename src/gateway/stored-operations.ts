@@ -73,7 +73,8 @@ function parse(path: string, method: string) {
   const operations = STORED_OPERATIONS.filter(operation => operation.suffix === suffix)
   // A path of dots would lead elsewhere at the upstream.
   if (id === undefined || /^\.+$/.test(id) || operations.length === 0) throw new GwError('unknown_path')
-  const operation = operations.find(({ method: own = 'POST' }) => own === method)
+  const asked = method === 'HEAD' ? 'GET' : method
+  const operation = operations.find(({ method: own = 'POST' }) => own === asked)
   if (operation) return { id, operation }
   const allow = operations.map(({ method: own = 'POST' }) => own).join(', ')
   throw new GwError('method_not_allowed', undefined, { headers: { allow } })

@@ -79,7 +79,7 @@ function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): 
   if (characters > 0) usage = { ...usage, characters }
   if (images > 0 && isAnswered) usage = { ...usage, images }
   const amountNano = price ? cost(price, usage) : 0n
-  if (amountNano === 0n && price && !isFree(price) && isAnyUsed(usage)) flags.push('unpriced')
+  if (isAnswered && amountNano === 0n && price && !isFree(price) && isAnyUsed(usage)) flags.push('unpriced')
   return { charge: { usage, amountNano, flags } }
 }
 

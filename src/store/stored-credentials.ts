@@ -57,7 +57,8 @@ interface Use {
   readonly sentence: string
 }
 
-function useOf({ kind, name, spec }: Resource): Use | undefined {
+/** The stored credential that an endpoint needs. */
+export function useOf({ kind, name, spec }: Resource): Use | undefined {
   if (kind !== 'endpoint' || !storedCredential.safeParse(spec['upstream_key']).success) return undefined
   const { base_url, nodes } = decode('endpoint', spec)
   const destination = nodes ? 'its nodes' : new URL(addressOf({ base_url })).origin

@@ -86,3 +86,21 @@ test('each stored credential becomes a variable of its own, with a valid name', 
   for (const name of ['openai-eu', '1x'])
     await call('delete_endpoint', { as, params: { name }, headers: { 'if-match': '*' } })
 })
+
+test('many deletes need their number: of files, and of a rollback', async () => {
+  const head = async () =>
+    Number((await call('list_revisions', { as, query: { limit: '1' } })).body.data[0]?.['id'])
+  const many = Array.from({ length: 12 }, (_, at) => `  t${at}: {}`).join('\n')
+  const apply = async (text: string, more: object = {}) =>
+    call('apply_config', {
+      as,
+      body: { yaml: `version: 1\nset: many\n${text}`, base: await head(), ...more },
+    })
+  const before = await head()
+  expect((await apply(`tenants:\n${many}`)).status).toBe(200)
+  const roll = (more: object = {}) => call('roll_back', { as, body: { revision: before, ...more } })
+  for (const rejected of [await apply(''), await apply('', { allow_deletes: 11 }), await roll()])
+    expect([rejected.status, rejected.body.code]).toEqual([409, 'too_many_deletes'])
+  expect((await roll({ dry_run: true })).status).toBe(200)
+  expect((await roll({ allow_deletes: 12 })).status).toBe(200)
+})

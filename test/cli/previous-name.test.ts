@@ -157,6 +157,14 @@ describe('previous_name', () => {
   })
 })
 
+it('a rollback that makes a disabled key usable again says so', async () => {
+  dir.write('gw.yaml', FIRST.replace('quota: 100000', 'quota: 100000, enabled: false'))
+  expect((await run('apply --yes')).exit).toBe(0)
+  expect((await run('rollback 1 --dry-run')).stdout).toContain(
+    'it is disabled now, and its secrets work again',
+  )
+})
+
 describe('a rollback to a name that something else has by now', () => {
   const users = (line: string) => run(`users ${line}`)
   const create = (name: string, tenant: string) =>

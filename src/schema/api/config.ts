@@ -220,6 +220,14 @@ const exported = z
   })
   .meta({ id: 'exported_config', description: 'Resources as one configuration file.' })
 
+const allowDeletes = z
+  .int()
+  .min(0)
+  .optional()
+  .describe(
+    'The number of deletions of the reviewed plan. Without it a plan with more than 10 is rejected, and one with more than two and a fifth of its set.',
+  )
+
 export const configOperations = {
   validate_config: {
     method: 'POST',
@@ -276,7 +284,7 @@ export const configOperations = {
           .int()
           .min(0)
           .describe('The revision of the reviewed plan; rejected if the store has moved on.'),
-        allow_deletes: z.int().min(0).default(10).describe('A plan with more deletions is rejected.'),
+        allow_deletes: allowDeletes,
         skip_probe: z.boolean().default(false).describe('Do not probe new and changed endpoints.'),
       })
       .meta({ id: 'config_apply' }),
@@ -370,6 +378,7 @@ export const configOperations = {
           .min(0)
           .optional()
           .describe('The revision of the reviewed plan; rejected if the store has moved on.'),
+        allow_deletes: allowDeletes,
       })
       .meta({ id: 'rollback' }),
     answer: {

@@ -2,6 +2,7 @@ import { CommandError } from '../../base/catalogue/command.ts'
 import { accountOf, underNewNames } from '../../store/renames.ts'
 import { replacedIn } from '../../store/replaced.ts'
 import { resourceId } from '../../store/resources.ts'
+import { useOf } from '../../store/stored-credentials.ts'
 import type { Counts, Live, Store, StoredResource } from '../../store/types.ts'
 import { changesBetween } from './between.ts'
 import type { Author } from './manual-changes.ts'
@@ -54,6 +55,8 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
         ({ code, name }) => code !== 'wallet_left' || !isKept(name),
       ),
       ...replaced.map(warningOf),
+      ...usableAgain(now.resources, wanted),
+      ...withoutCredential(live, wanted),
     ],
     unmanaged: { otherSets: 0, cli: 0, rest: 0 },
   }
@@ -115,4 +118,27 @@ export async function executeRollback(
     },
   )
   return { revision: id, counts }
+}
+
+/** Keys that files have disabled since: perhaps because their secret was lost. */
+function usableAgain(now: readonly StoredResource[], wanted: readonly StoredResource[]): PlanWarning[] {
+  const disabled = new Set(
+    now.flatMap(({ kind, name, spec }) => (kind === 'key' && spec['enabled'] === false ? [name] : [])),
+  )
+  return wanted.flatMap(({ kind, name, spec }): PlanWarning[] => {
+    if (kind !== 'key' || spec['enabled'] === false || !disabled.has(name)) return []
+    return [{ code: 'usable_again', kind, name, message: 'it is disabled now, and its secrets work again' }]
+  })
+}
+
+/** A credential that was set over REST is deleted with its endpoint, or when files take it over. */
+function withoutCredential({ kept = [] }: Live, wanted: readonly StoredResource[]): PlanWarning[] {
+  const stored = new Set(kept.map(({ boundTo }) => boundTo))
+  return wanted.flatMap((resource): PlanWarning[] => {
+    const use = useOf(resource)
+    if (!use || stored.has(use.boundTo)) return []
+    const message =
+      'its credential, which was set over REST, is deleted by now: this rollback will be rejected'
+    return [{ code: 'no_credential', kind: 'endpoint', name: resource.name, message }]
+  })
 }

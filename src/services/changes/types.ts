@@ -43,6 +43,9 @@ export interface PlanWarning {
     | 'wallet_left'
     | 'currency_changed'
     | 'replaced'
+    | 'maintenance'
+    | 'usable_again'
+    | 'no_credential'
   readonly kind: Kind
   readonly name: string
   /** A sentence for display. */

@@ -1,6 +1,6 @@
 import { formatNano } from '../../base/decimal.ts'
 import { iso } from '../../base/iso.ts'
-import type { Resource } from '../../schema/kinds.ts'
+import { decode, type Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, SourceLine } from '../../store/types.ts'
 import { currencyOf } from '../currency.ts'
@@ -43,16 +43,20 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
   const usableAfter = publicationsInUse(after)
   const declared = new Set(desired.filter(({ kind }) => kind === 'publication').map(({ name }) => name))
   const warnings: PlanWarning[] = []
-  const isRequired = after.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
+  const requires = (resources: readonly Resource[]) =>
+    resources.some(({ kind, spec }) => kind === 'settings' && spec['require_price'] === true)
+  const isRequired = requires(after)
+  // Then it concerns every set.
+  const isNewlyRequired = isRequired && !requires(live.resources)
   for (const { kind, name, spec } of after) {
     if (kind !== 'publication' || spec['status'] !== 'listed') continue
     // A free publication must be a decision, not an omission (spec/money.md §2).
-    if (declared.has(name) && Object.keys(spec['price'] ?? {}).length === 0) {
+    if ((declared.has(name) || isNewlyRequired) && Object.keys(spec['price'] ?? {}).length === 0) {
       const message = isRequired
         ? 'no price: its calls are rejected, for `settings.require_price`'
         : 'no price: it is free and counted as unpriced'
       warnings.push({ code: 'unpriced', kind, name, message })
-    } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs))
+    } else if (declared.has(name)) warnings.push(...datedPrices({ name, spec }, live.atMs, isRequired))
     // Of other owners, only what this apply breaks.
     if (!usableAfter.has(name) && (declared.has(name) || usableBefore.has(name))) {
       warnings.push({
@@ -78,6 +82,7 @@ function warningsOf(live: Live, after: readonly Resource[], desired: readonly Re
     ...usersDisabled(live, after),
     ...walletsLeft(live, after),
     ...currencyChanged(live, after),
+    ...maintenanceBegins(after),
   ]
 }
 
@@ -116,12 +121,27 @@ function currencyChanged({ head, resources }: Live, after: readonly Resource[]):
   return [{ code: 'currency_changed', kind: 'settings', name: 'settings', message }]
 }
 
+function maintenanceBegins(after: readonly Resource[]): PlanWarning[] {
+  const settings = after.find(({ kind }) => kind === 'settings')
+  if (!settings || !decode('settings', settings.spec).maintenance.enabled) return []
+  const message = 'maintenance is on: every call of inference answers 503'
+  return [{ code: 'maintenance', kind: 'settings', name: 'settings', message }]
+}
+
 /** The price changes that a calendar brings. */
-function datedPrices(publication: Pick<Resource, 'name' | 'spec'>, nowMs: number): PlanWarning[] {
+function datedPrices(
+  publication: Pick<Resource, 'name' | 'spec'>,
+  nowMs: number,
+  isRequired: boolean,
+): PlanWarning[] {
   const { name, spec } = publication
   const firstMs = pricedFromMs(spec, nowMs)
   const unpriced =
-    firstMs === undefined ? [] : [`no price until ${iso(firstMs)}: it is free and counted as unpriced`]
+    firstMs === undefined
+      ? []
+      : [
+          `no price until ${iso(firstMs)}: ${isRequired ? 'its calls are rejected, for `settings.require_price`' : 'it is free and counted as unpriced'}`,
+        ]
   const coming = comingPrices(publication, nowMs, nowMs + COMING_MS)
   return [
     ...unpriced.map(message => ({ code: 'unpriced', kind: 'publication', name, message }) as const),

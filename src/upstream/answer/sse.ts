@@ -268,15 +268,21 @@ export class SseAnswer implements AnswerFilter {
   #lookOpenai(bytes: Buffer, event: SseEvent, members: readonly JsonMember[], edits: Edit[]): Ending {
     const { hideUsage, observer } = this.#options
     let noChoices = false
+    let hasChoices = false
+    let isErrorText = false
     let model: JsonMember | undefined
     let usage: JsonMember | undefined
     let ending: Ending
     for (const member of members) {
       if (member.name === 'model' && member.kind === 'string') model = member
       else if (member.name === 'usage') usage = member
-      else if (member.name === 'choices') noChoices = isEmptyArray(bytes, event.data, member)
-      else if (member.name === 'error' && member.kind === 'object') ending = 'error'
+      else if (member.name === 'choices') {
+        hasChoices = true
+        noChoices = isEmptyArray(bytes, event.data, member)
+      } else if (member.name === 'error' && member.kind === 'object') ending = 'error'
+      else if (member.name === 'error' && member.kind === 'string') isErrorText = true
     }
+    if (isErrorText && !hasChoices) ending = 'error'
     // The text of an error was not written by the model.
     if (ending === undefined) observer.onText(this.#scanner.writtenBytes)
     if (usage?.kind === 'object') {

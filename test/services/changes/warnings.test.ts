@@ -56,6 +56,16 @@ test('another currency, where amounts were booked in the one before', () => {
   expect(codes(plan(emptyLive(0), tree(euro)))).toEqual([])
 })
 
+test('maintenance that begins, and prices that are required of every set from now on', () => {
+  const others = [publication('free', { price: undefined }), endpoint('a'), binding('free', 'a')]
+  const live = liveWith(others.map(each => ownedBy('team-b', each)))
+  const made = plan(live, tree(settings({ maintenance: { enabled: true }, require_price: true })))
+  expect(codes(made)).toEqual(['unpriced free', 'maintenance settings'])
+  const later = publication('m', { price: [{ from: '2999-01-01', input: '1' }] })
+  const [dated] = plan(emptyLive(0), tree(settings({ require_price: true }), later)).warnings
+  expect(dated?.message).toContain('its calls are rejected')
+})
+
 test('an enabled key without any secret that opens', () => {
   const secrets = [
     { id: 1, key: 'issued', createdAtMs: 1 },

@@ -17,15 +17,18 @@ type Access = ReadonlyMap<string, ModelSet>
  * models of the key and of its tenant.
  *
  * @param held names of suspended keys, before and after.
+ * @param nowMs keys that have expired by then call nothing.
  */
 export function accessChanges(
   before: readonly Resource[],
   after: readonly Resource[],
   held: ReadonlySet<string>,
+  nowMs: number,
 ): AccessChanges {
   const sets = new ModelSets([...listed(before), ...listed(after)])
-  const had = accessOf(before, sets, held)
-  const has = accessOf(after, sets, held)
+  const had = accessOf(before, sets, held, nowMs)
+  const has = accessOf(after, sets, held, nowMs)
+  const [oldHashes, newHashes] = [hashesIn(before), hashesIn(after)]
   const groups = new Map<string, { keys: string[]; loses: ModelSet; gains: ModelSet; losesAll: boolean }>()
   let broken = 0
   for (const [key, old] of had) {
@@ -36,8 +39,10 @@ export function accessChanges(
     }
     const [loses, gains] = [without(old, next), without(next, old)]
     const losesSome = !isEmpty(loses)
+    // Whoever has the secret gets 401.
+    const losesSecret = oldHashes.get(key) !== undefined && oldHashes.get(key) !== newHashes.get(key)
+    if (losesSome || (losesSecret && !isEmpty(old))) broken++
     if (!losesSome && isEmpty(gains)) continue
-    if (losesSome) broken++
     const losesAll = losesSome && isEmpty(next)
     const id = `${losesAll} ${loses.join()} ${gains.join()}`
     const group = groups.get(id)
@@ -53,7 +58,12 @@ export function accessChanges(
   return { changes: changes.sort(byWeight), broken }
 }
 
-function accessOf(resources: readonly Resource[], sets: ModelSets, held: ReadonlySet<string>): Access {
+function accessOf(
+  resources: readonly Resource[],
+  sets: ModelSets,
+  held: ReadonlySet<string>,
+  nowMs: number,
+): Access {
   const all = sets.of(listed(resources))
   const ofTenant = new Map<string, ModelSet>()
   for (const { kind, name, spec } of resources) {
@@ -65,12 +75,23 @@ function accessOf(resources: readonly Resource[], sets: ModelSets, held: Readonl
   const access = new Map<string, ModelSet>()
   for (const { kind, name, spec } of resources) {
     if (kind !== 'key' || spec['enabled'] === false || held.has(name)) continue
+    const expiresAt = spec['expires_at']
+    if (typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs) continue
     const own = sets.matching(texts(spec['models']))
     const tenant = spec['tenant']
     const theirs = typeof tenant === 'string' ? (ofTenant.get(tenant) ?? sets.none()) : all
     access.set(name, common(all, own, theirs))
   }
   return access
+}
+
+/** The hashes of keys whose secret is elsewhere: whoever has it is let in by the hash. */
+function hashesIn(resources: readonly Resource[]): ReadonlyMap<string, Json> {
+  return new Map(
+    resources.flatMap(({ kind, name, spec }) =>
+      kind === 'key' && spec['hash'] !== undefined ? [[name, spec['hash']] as const] : [],
+    ),
+  )
 }
 
 function listed(resources: readonly Resource[]): string[] {

@@ -10,7 +10,7 @@ import { nodeMoves } from './nodes.ts'
 import { lostPaths } from './paths.ts'
 import { priceMoves } from './prices.ts'
 import type { BlastRadius } from './types.ts'
-import type { RecentUse } from './use.ts'
+import { type RecentUse, underOldNames } from './use.ts'
 
 /**
  * The impact on callers when `after` replaces `live`.
@@ -26,6 +26,8 @@ export async function blastRadius(
   use: RecentUse,
 ): Promise<BlastRadius> {
   const silent = renames.filter(({ kind }) => kind !== 'publication' && kind !== 'binding')
+  // The ledger knows the names of now.
+  const known = underOldNames(use, silent)
   const all = () => true
   const { resources: before, holds } = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
   const nowMs = live.atMs
@@ -38,21 +40,34 @@ export async function blastRadius(
     now ? [{ before: old, after: now }] : [],
   )
   const held = new Set(holds.map(({ key }) => key))
-  const access = accessChanges(before, after, held)
+  const access = accessChanges(before, after, held, nowMs)
   return {
     access: access.changes,
     brokenKeys: access.broken,
     unserved: unserved(before, after),
     paths: lostPaths(before, after),
-    prices: pairs.flatMap(pair =>
+    prices: [...pairs, ...renamedPublications(live.resources, next, renames)].flatMap(pair =>
       pair.after.kind === 'publication' ? priceMoves(pair.before, pair.after, nowMs) : [],
     ),
-    limits: await loweredLimits(pairs, use, nowMs),
-    endings: await endings(touched, use, nowMs),
-    nodes: await nodeMoves(before, after, use, nowMs),
+    limits: await loweredLimits(pairs, known, nowMs),
+    endings: await endings(touched, known, nowMs),
+    nodes: await nodeMoves(before, after, known, nowMs),
     currency: currencyOf(after),
     atMs: nowMs,
   }
+}
+
+/** A publication that is renamed ends under its old name; its price goes on under the new one. */
+function renamedPublications(
+  before: readonly Resource[],
+  after: ReadonlyMap<string, Resource>,
+  renames: readonly Rename[],
+): Pair[] {
+  return renames.flatMap(({ kind, from, to }) => {
+    const old = kind === 'publication' && before.find(each => each.kind === kind && each.name === from)
+    const now = after.get(`${kind}/${to}`)
+    return old && now ? [{ before: { ...old, name: to }, after: now }] : []
+  })
 }
 
 function unserved(before: readonly Resource[], after: readonly Resource[]): string[] {

@@ -1,7 +1,7 @@
 import { Calendar } from '../../../limits/calendar.ts'
-import type { Accounting } from '../../../store/ledger/types.ts'
+import type { Accounting, UseQuery } from '../../../store/ledger/types.ts'
 import type { StoredNode } from '../../../store/nodes/types.ts'
-import type { Store } from '../../../store/types.ts'
+import type { Rename, Store } from '../../../store/types.ts'
 
 /** Recent use, from the sums of the ledger. */
 export interface RecentUse extends Pick<Accounting, 'use' | 'lastUse' | 'peaks' | 'keySums' | 'nodeUse'> {
@@ -34,5 +34,41 @@ export function recentUse({ accounting, nodes }: Pick<Store, 'accounting' | 'nod
     nodeUse: query => accounting.nodeUse(query),
     nodes: () => nodes.all(),
     budgetStartMs: (per, timezone, nowMs) => calendar.span(per, timezone, nowMs).startMs,
+  }
+}
+
+/** The same for names after renames: the ledger is asked for, and answers with, the names before them. */
+export function underOldNames(use: RecentUse, renames: readonly Rename[]): RecentUse {
+  if (renames.length === 0) return use
+  const [olds, news] = [new Map<string, string>(), new Map<string, string>()]
+  for (const { kind, from, to } of renames) {
+    olds.set(`${kind}/${to}`, from)
+    news.set(`${kind}/${from}`, to)
+  }
+  const oldOf = (kind: string, name: string) => olds.get(`${kind}/${name}`) ?? name
+  const newOf = (kind: string, name: string) => news.get(`${kind}/${name}`) ?? name
+  const asked = (query: UseQuery) => ({
+    ...query,
+    names: query.names.map(name => oldOf(query.by, name)),
+  })
+  const named = <Value>({ by }: UseQuery, found: ReadonlyMap<string, Value>) =>
+    new Map([...found].map(([name, value]) => [newOf(by, name), value]))
+  return {
+    ...use,
+    use: async query =>
+      (await use.use(asked(query))).map(row => ({
+        ...row,
+        name: newOf(query.by, row.name),
+        endpoint: newOf('endpoint', row.endpoint),
+      })),
+    lastUse: async query => named(query, await use.lastUse(asked(query))),
+    peaks: async query => named(query, await use.peaks(asked(query))),
+    keySums: async queries =>
+      (await use.keySums(queries.map(query => ({ ...query, key: oldOf('key', query.key) })))).map(sums => ({
+        ...sums,
+        key: newOf('key', sums.key),
+      })),
+    nodeUse: async query =>
+      (await use.nodeUse(query)).map(row => ({ ...row, endpoint: newOf('endpoint', row.endpoint) })),
   }
 }

@@ -85,11 +85,13 @@ function served(state: readonly Resource[]): Map<string, Set<string>> {
 const minus = (a: ReadonlySet<string> | undefined, b: ReadonlySet<string>) =>
   [...(a ?? [])].filter(name => !b.has(name)).sort()
 
+const NOW_MS = Date.UTC(2026, 10, 25)
+
 test('what a key loses and gains is what a gateway would reject and let through', () => {
   fc.assert(
     fc.property(resources, resources, (before, after) => {
       const [had, has] = [served(before), served(after)]
-      const { changes, broken } = accessChanges(before, after, new Set())
+      const { changes, broken } = accessChanges(before, after, new Set(), NOW_MS)
       const found = new Map(changes.flatMap(change => change.keys.map(name => [name, change] as const)))
       let breaks = 0
       for (const [name, old] of had) {
@@ -122,16 +124,34 @@ describe('keys that lose and gain the same', () => {
       key('k4', { models: ['b'] }),
     ]
     const after = [publication('b'), publication('c'), ...before.filter(({ kind }) => kind === 'key')]
-    expect(accessChanges(before, after, new Set()).changes).toEqual([
+    expect(accessChanges(before, after, new Set(), NOW_MS).changes).toEqual([
       { keys: ['k1', 'k2', 'k3'], loses: ['a'], gains: [], losesAll: true },
     ])
   })
 
   test('a key that is held by hand can lose nothing', () => {
     const before = [publication('a'), key('k')]
-    expect(accessChanges(before, [key('k')], new Set(['k']))).toEqual({ changes: [], broken: 0 })
-    expect(accessChanges(before, [key('k')], new Set()).broken).toBe(1)
+    expect(accessChanges(before, [key('k')], new Set(['k']), NOW_MS)).toEqual({ changes: [], broken: 0 })
+    expect(accessChanges(before, [key('k')], new Set(), NOW_MS).broken).toBe(1)
   })
+})
+
+test('keys whose holders are locked out are broken', () => {
+  const before = [
+    publication('a'),
+    key('expires', {}),
+    key('hashed', { hash: `sha256:${'1'.repeat(64)}` }),
+    key('same', { hash: `sha256:${'2'.repeat(64)}` }),
+    key('later', {}),
+  ]
+  const after = [
+    publication('a'),
+    key('expires', { expires_at: '2026-11-24T00:00:00Z' }),
+    key('hashed', { hash: `sha256:${'3'.repeat(64)}` }),
+    key('same', { hash: `sha256:${'2'.repeat(64)}` }),
+    key('later', { expires_at: '2026-11-26T00:00:00Z' }),
+  ]
+  expect(accessChanges(before, after, new Set(), NOW_MS).broken).toBe(2)
 })
 
 test('ten thousand keys and five hundred models are compared in a moment', () => {
@@ -140,7 +160,7 @@ test('ten thousand keys and five hundred models are compared in a moment', () =>
     key(`k${at}`, { models: [`vendor${at % 7}/*`, `vendor1/model-${at % 500}`, `*-${at % 90}`] }),
   )
   const started = performance.now()
-  const { broken } = accessChanges([...models, ...keys], [...models.slice(1), ...keys], new Set())
+  const { broken } = accessChanges([...models, ...keys], [...models.slice(1), ...keys], new Set(), NOW_MS)
   expect(broken).toBeGreaterThan(1_000)
   expect(performance.now() - started).toBeLessThan(2_000)
 })

@@ -4,6 +4,7 @@ import { moveText } from '../../../../src/services/changes/blast/prices.ts'
 import { blastRadius } from '../../../../src/services/changes/blast/radius.ts'
 import { NEVER_USED } from '../../../../src/services/changes/blast/use.ts'
 import { verdict } from '../../../../src/services/changes/blast/verdict.ts'
+import type { Rename } from '../../../../src/store/types.ts'
 import { inMemory } from '../../../store/ledger/in-memory.ts'
 import { call, hold, NOON_MS, settle } from '../../../store/ledger/rows.ts'
 import { binding, endpoint, key, liveWith, node, ownedBy, publication, settings, tenant } from '../trees.ts'
@@ -35,14 +36,14 @@ function used(
   }
 }
 
-const radius = (before: Resource[], after: Resource[], use = NEVER_USED) =>
+const radius = (before: Resource[], after: Resource[], use = NEVER_USED, renames: Rename[] = []) =>
   blastRadius(
     liveWith(
       before.map(resource => ownedBy('default', { ...resource, place: { file: 'f', line: 1, column: 1 } })),
       { atMs: NOON_MS },
     ),
     after,
-    [],
+    renames,
     use,
   )
 
@@ -318,4 +319,31 @@ test('nodes that no file declares match by the labels of their tokens, if the se
   expect((await radius(token, declared, use)).nodes).toMatchObject([
     { matches: [], loses: [{ node: 'gpu-9' }] },
   ])
+})
+
+test('what is renamed is known by its use under the name of before', async () => {
+  const use = used({ agoMs: HOUR_MS, count: 3 })
+  const before = [...served, tenant('acme'), key('app', { kind: 'tenant', tenant: 'acme' })]
+  const after = [
+    endpoint('west', { enabled: false }),
+    publication('gpt-5', { price: { input: '100' } }),
+    binding('gpt-5', 'west'),
+    tenant('acme'),
+    key('application', { kind: 'tenant', tenant: 'acme', quota: 3 }),
+  ]
+  const found = await radius(before, after, use, [
+    { kind: 'endpoint', from: 'east', to: 'west' },
+    { kind: 'publication', from: 'gpt', to: 'gpt-5' },
+    { kind: 'key', from: 'app', to: 'application' },
+  ])
+  expect(found.endings).toContainEqual(
+    expect.objectContaining({
+      kind: 'endpoint',
+      name: 'west',
+      how: 'disabled',
+      day: expect.objectContaining({ requests: 3 }),
+    }),
+  )
+  expect(found.limits).toMatchObject([{ kind: 'key', name: 'application', limit: 'quota' }])
+  expect(found.prices).toMatchObject([{ publication: 'gpt-5', part: 'input' }])
 })
