@@ -283,16 +283,17 @@ describe('the end of a stream', () => {
     expect(sse(anthropic, [], { format: 'messages' })).toMatchObject({ bytes: anthropic, whole: true })
   })
 
-  it.each(['data: {"error":{"message":"overloaded"}}\n', 'data: {"error":{"message":"overloaded"}}'])(
-    'has failed if its last event is an error, also without the end of its line: %j',
-    text => {
-      for (let at = 0; at <= text.length; at++) {
-        const filter = new SseAnswer(optionsFor())
-        for (const piece of cut(Buffer.from(text), [at])) filter.push(Buffer.from(piece))
-        expect([filter.end(), filter.failed]).toEqual([true, true])
-      }
-    },
-  )
+  it.each([
+    'data: {"error":{"message":"overloaded"}}\n',
+    'data: {"error":{"message":"overloaded"}}',
+    'data: {"error":"overloaded"}\n\n',
+  ])('has failed if its last event is an error, also without the end of its line: %j', text => {
+    for (let at = 0; at <= text.length; at++) {
+      const filter = new SseAnswer(optionsFor())
+      for (const piece of cut(Buffer.from(text), [at])) filter.push(Buffer.from(piece))
+      expect([filter.end(), filter.failed]).toEqual([true, true])
+    }
+  })
 
   it('passes what comes behind the last event, after it', () => {
     const text = `data: [DONE]\n\n: bye\n\ndata: {"model":${named}}\n\n`
@@ -430,6 +431,9 @@ describe('an error inside a stream', () => {
     const openai = (name: string) => `data: {"error":{"message":"no ${name}-2024-08-06 or '${name}'"}}\n\n`
     expect(sse(openai(SERVED), [], {}).bytes).toBe(
       octets(`data: {"error":{"message":"no ${inside} or '${inside}'"}}\n\n`),
+    )
+    expect(sse(`data: {"error":"${SERVED} broke"}\n\n`, [], {}).bytes).toBe(
+      octets(`data: {"error":"${inside} broke"}\n\n`),
     )
     const anthropic = (name: string, id: string) =>
       `event: error\ndata: {"type":"error","error":{"type":"x","message":"${name}: no"},"request_id":"${id}"}\n\n`

@@ -39,7 +39,7 @@ export function accessChanges(
     }
     const [loses, gains] = [without(old, next), without(next, old)]
     const losesSome = !isEmpty(loses)
-    // Whoever has the secret gets 401.
+    // A client that has the secret gets 401.
     const losesSecret = oldHashes.get(key) !== undefined && oldHashes.get(key) !== newHashes.get(key)
     if (losesSome || (losesSecret && !isEmpty(old))) broken++
     if (!losesSome && isEmpty(gains)) continue
@@ -85,7 +85,7 @@ function accessOf(
   return access
 }
 
-/** The hashes of keys whose secret is elsewhere: whoever has it is let in by the hash. */
+/** The hashes of keys whose secret is elsewhere: a client that has it is let in by the hash. */
 function hashesIn(resources: readonly Resource[]): ReadonlyMap<string, Json> {
   return new Map(
     resources.flatMap(({ kind, name, spec }) =>
