@@ -10,7 +10,11 @@ const selfService = z
       .array(modelPattern)
       .default(['*'])
       .describe('Model names or globs that such a key may use. Default: all models of the tenant.'),
-    limits: limits.default({}).describe('The highest limits of each such key, and its limits by default.'),
+    limits: limits
+      .default({})
+      .describe(
+        'The highest limits of each such key, and its limits by default. A key that is made anew begins anew: the limits of the tenant hold for all of them together.',
+      ),
   })
   .describe(
     'Lets the users of the tenant create keys in the console; their names start with that of the tenant and a slash. Default: they create none.',

@@ -37,7 +37,7 @@ export async function writeNewFiles(
   for (const { path, content } of files) {
     const full = join(folder, path)
     try {
-      makeFolder(dirname(full))
+      makeFolder(dirname(full), 0o777)
       await writeFile(full, content, { flag: 'wx' })
     } catch (error) {
       throw new CommandError('usage', `${full} cannot be written: ${(error as Error).message}.`, {

@@ -107,17 +107,19 @@ function createFile(path: string): void {
 /**
  * Makes the folder and its parents. Not `recursive`: in a file system that makes no folders, such as /proc, Node never
  * returns.
+ *
+ * @param mode of each folder that is made, as far as the process allows it; by default only its owner may enter.
  */
-export function makeFolder(path: string): void {
-  if (tryMakeFolder(path)) return
-  makeFolder(dirname(path))
-  if (!tryMakeFolder(path)) mkdirSync(path, { mode: 0o700 })
+export function makeFolder(path: string, mode = 0o700): void {
+  if (tryMakeFolder(path, mode)) return
+  makeFolder(dirname(path), mode)
+  if (!tryMakeFolder(path, mode)) mkdirSync(path, { mode })
 }
 
 /** Makes the folder if needed. False if its parent is missing. */
-function tryMakeFolder(path: string): boolean {
+function tryMakeFolder(path: string, mode: number): boolean {
   try {
-    mkdirSync(path, { mode: 0o700 })
+    mkdirSync(path, { mode })
     return true
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

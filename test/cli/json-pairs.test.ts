@@ -72,7 +72,7 @@ const PAIRS: readonly Pair[] = [
     fresh: ['revision', 'base'],
     undo: async (scene, as) => {
       const before = (await head(scene)) - 1
-      return scene.call('roll_back', { as, body: { revision: before } })
+      return scene.call('roll_back', { as, body: { revision: before, allow_deletes: 3 } })
     },
   },
   {

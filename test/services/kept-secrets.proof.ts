@@ -6,7 +6,7 @@ import { createLog } from '../../src/base/log.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { serve } from '../../src/server/serve.ts'
 import { exportConfiguration, planConfiguration } from '../../src/services/configuration.ts'
-import { masterKeyDiagnosis, storeDiagnoses } from '../../src/services/doctor/store.ts'
+import { credentialsInUse, masterKeyDiagnosis, storeDiagnoses } from '../../src/services/doctor/store.ts'
 import { probeEndpoints } from '../../src/services/probe.ts'
 import { withCommandStore } from '../../src/services/stored.ts'
 import { json } from '../support/answers.ts'
@@ -141,7 +141,7 @@ test('a gateway with another master key keeps what it serves, and says what it c
       ...ports(dir.path),
       environment,
     })
-    const kept = standing?.live.kept ?? []
+    const kept = standing ? credentialsInUse(standing.live) : []
     return masterKeyDiagnosis(gateway.store, { ...ports(dir.path), environment }, kept)
   }
   expect(await doctor({ GW_MASTER_KEY: randomBytes(32).toString('hex') })).toMatchObject({

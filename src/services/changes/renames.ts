@@ -27,7 +27,7 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
   const warnings: PlanWarning[] = []
   const conflicts: Conflict[] = []
   const taken = new Set<string>()
-  // Names that others give up, or claim to: what has one is not declared under it.
+  // Declared names of resources that are renamed: what has such a name now gives it up.
   const leaving = new Set(
     desired.resources.flatMap(({ kind, name, previousName }) =>
       previousName !== undefined && existing.has(`${kind}/${previousName}`) ? [`${kind}/${name}`] : [],

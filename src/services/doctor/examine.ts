@@ -4,7 +4,7 @@ import { isPostgresUrl, storePath } from '../../store/url.ts'
 import type { AppPorts } from '../context.ts'
 import { diskSpace, memory, nodeVersion, openFiles, port } from './machine.ts'
 import { referenceDiagnoses } from './references.ts'
-import { clockDiagnosis, masterKeyDiagnosis, storeDiagnoses } from './store.ts'
+import { clockDiagnosis, credentialsInUse, masterKeyDiagnosis, storeDiagnoses } from './store.ts'
 import type { Diagnosis } from './types.ts'
 
 export interface Examined {
@@ -32,7 +32,7 @@ export async function examine(
     ...(path === undefined ? [] : [await diskSpace(path)]),
     clockDiagnosis(clock.nowMs(), standing?.newest),
     ...diagnoses,
-    await masterKeyDiagnosis(storeUrl, ports, standing?.live.kept ?? []),
+    await masterKeyDiagnosis(storeUrl, ports, standing ? credentialsInUse(standing.live) : []),
     ...(standing ? await referenceDiagnoses(standing.live, ports) : []),
     await port('--listen', gateway, signal),
     await port('--control-listen', control, signal),

@@ -4,6 +4,7 @@ import type { StoredCredential } from '../../schema/stored-credential.ts'
 import { inspectStore, type StoreFile } from '../../store/inspect.ts'
 import { MasterKey } from '../../store/master-key.ts'
 import { openStore } from '../../store/open.ts'
+import { useOf } from '../../store/stored-credentials.ts'
 import type { Live, Revision } from '../../store/types.ts'
 import { isPostgresUrl } from '../../store/url.ts'
 import type { AppPorts } from '../context.ts'
@@ -131,7 +132,13 @@ export function clockDiagnosis(nowMs: number, newest: Revision | undefined): Dia
   }
 }
 
-/** Only needed for credentials that are set over REST. @param kept those of the store */
+/** The stored credentials of the endpoints that there are; others are kept for a rollback. */
+export function credentialsInUse({ resources, kept = [] }: Live): readonly StoredCredential[] {
+  const used = new Set(resources.map(resource => useOf(resource)?.boundTo))
+  return kept.filter(({ boundTo }) => used.has(boundTo))
+}
+
+/** Only needed for credentials that are set over REST. @param kept those that are in use */
 export async function masterKeyDiagnosis(
   url: string,
   { cwd, environment }: StorePorts,
