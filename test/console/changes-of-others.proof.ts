@@ -38,7 +38,9 @@ describe.skipIf(!scene.hasBrowser)('while others use it as well, the console', {
     await page.getByRole('button', { name: 'tom' }).waitFor()
     await page.getByRole('button', { name: 'admin' }).first().click()
     await page.getByRole('menuitem', { name: 'Log out' }).click()
-    await page.getByLabel('User').fill('tom')
+    // The table of users has the label `Users`.
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    await page.getByLabel('User', { exact: true }).fill('tom')
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByText('The role tenant may not do this.').first().waitFor()
