@@ -15,10 +15,8 @@ export interface ConnectionPorts {
 
 /** The connection of the current request, for its handler. */
 export interface ServedConnection {
-  /** Makes the connection evictable, until {@link keep} or the end of the answer. */
+  /** Makes the connection evictable as one of `owner`, until the end of the answer. */
   mayEvict(owner: string): void
-  /** Makes the connection not evictable. */
-  keep(): void
   /** Sets the deadline of the whole body. */
   limitBody(totalMs: number): void
 }
@@ -108,13 +106,13 @@ export class Connection implements ServedConnection {
   }
 
   mayEvict(owner: string): void {
-    this.keep()
+    this.#keep()
     this.#owner = owner
     this.#ports.evictable.add(this.socket, owner)
-    this.#current?.once('close', () => this.keep())
+    this.#current?.once('close', () => this.#keep())
   }
 
-  keep(): void {
+  #keep(): void {
     if (this.#owner !== undefined) this.#ports.evictable.delete(this.socket, this.#owner)
     this.#owner = undefined
   }

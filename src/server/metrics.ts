@@ -1,3 +1,4 @@
+import { codeOfReason } from '../base/catalogue/health.ts'
 import type { Clock } from '../base/clock.ts'
 import { digestOf, type MetricsPort } from '../gateway/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -76,7 +77,7 @@ export class GatewayMetrics {
       ledger,
       holds: () => limiter.held(),
       config: () => holder.report(),
-      reasons: () => reasons().map(reason => reason.slice(0, reason.indexOf(':'))),
+      reasons: () => reasons().map(codeOfReason),
       endpoints,
       connections,
       nodes,

@@ -54,3 +54,8 @@ export type HealthCode = keyof typeof HEALTH_REASONS
 export function healthReason(code: HealthCode, sentence: string): string {
   return `${code}: ${sentence}`
 }
+
+/** The code of such a line. */
+export function codeOfReason(reason: string): string {
+  return reason.slice(0, reason.indexOf(':'))
+}

@@ -1,5 +1,5 @@
-import type { Usage } from '../../schema/ledger.ts'
 import type { BookedAdjustment, EntryShown, WalletShown } from '../../services/wallet.ts'
+import { toUsage } from '../../store/ledger/columns.ts'
 import { usageText } from './call-text.ts'
 import { signedText } from './money-text.ts'
 import { printable, type Style } from './style.ts'
@@ -52,19 +52,7 @@ export function entriesToText(
 
 function noteText(entry: EntryShown): string {
   const { note, model, flags } = entry
-  return [note, model, usageText(usageOf(entry)), ...flags].filter(part => part).join('  ')
-}
-
-function usageOf(entry: EntryShown): Usage | undefined {
-  if (entry.input_tokens === undefined) return undefined
-  return {
-    inputTokens: entry.input_tokens,
-    cachedInputTokens: entry.cached_input_tokens ?? 0,
-    cacheWriteTokens: entry.cache_write_tokens ?? 0,
-    outputTokens: entry.output_tokens ?? 0,
-    searchUnits: entry.search_units ?? 0,
-    durationMs: entry.duration_ms ?? 0,
-    characters: entry.characters ?? 0,
-    images: entry.images ?? 0,
-  }
+  return [note, model, entry.input_tokens === undefined ? '' : usageText(toUsage(entry)), ...flags]
+    .filter(part => part)
+    .join('  ')
 }

@@ -10,6 +10,18 @@ export const amount = z
   .meta({ examples: ['12.50'] })
   .describe('An exact decimal.')
 
+/** What a call has used; absent where nothing was measured. */
+export const usedUnits = {
+  input_tokens: z.int().optional(),
+  cached_input_tokens: z.int().optional(),
+  cache_write_tokens: z.int().optional(),
+  output_tokens: z.int().optional(),
+  search_units: z.int().optional(),
+  duration_ms: z.int().optional(),
+  characters: z.int().optional(),
+  images: z.int().optional(),
+}
+
 export const byName = z.strictObject({ name: name.describe('The name.') })
 export const byModelName = z.strictObject({ name: modelName.describe('The public model name.') })
 

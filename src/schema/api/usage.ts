@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { modelName, name, timestamp, timeZone } from '../scalars.ts'
-import { amount, pageOf, pageQuery, time } from './shapes.ts'
+import { amount, pageOf, pageQuery, time, usedUnits } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const filters = {
@@ -68,14 +68,7 @@ export const call = z
     stream: z.boolean(),
     outcome: z.string(),
     error_code: z.string().optional(),
-    input_tokens: z.int().optional(),
-    cached_input_tokens: z.int().optional(),
-    cache_write_tokens: z.int().optional(),
-    output_tokens: z.int().optional(),
-    search_units: z.int().optional(),
-    duration_ms: z.int().optional(),
-    characters: z.int().optional(),
-    images: z.int().optional(),
+    ...usedUnits,
     cost: amount,
     currency: z.string(),
     flags: z.array(z.string()),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { formatNano } from '../../base/decimal.ts'
 import { MAX_AMOUNT_NANO } from '../ledger.ts'
 import { amountOf } from '../scalars.ts'
-import { amount, byName, pageOf, pageQuery, time } from './shapes.ts'
+import { amount, byName, pageOf, pageQuery, time, usedUnits } from './shapes.ts'
 import type { Operation } from './types.ts'
 
 const wallet = z
@@ -28,14 +28,7 @@ const entry = z
     request_id: z.string().optional(),
     key: z.string().optional(),
     model: z.string().optional(),
-    input_tokens: z.int().optional().describe('This and the other units only for charges.'),
-    cached_input_tokens: z.int().optional(),
-    cache_write_tokens: z.int().optional(),
-    output_tokens: z.int().optional(),
-    search_units: z.int().optional(),
-    duration_ms: z.int().optional(),
-    characters: z.int().optional(),
-    images: z.int().optional(),
+    ...usedUnits,
     price: z
       .record(z.string(), z.string())
       .optional()

@@ -37,7 +37,8 @@ export const USAGE_COLUMNS = [
 
 export type UsageCells = Readonly<Record<(typeof USAGE_COLUMNS)[number], number | null>>
 
-export function toUsage(row: UsageCells): Usage {
+/** Of a row, or of the JSON of one. */
+export function toUsage(row: { readonly [Column in keyof UsageCells]?: number | null | undefined }): Usage {
   return {
     inputTokens: row.input_tokens ?? 0,
     cachedInputTokens: row.cached_input_tokens ?? 0,
