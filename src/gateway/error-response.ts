@@ -23,7 +23,7 @@ interface ErrorContext {
 
 export function errorBody(error: GwError, { protocol, requestId, showsEndpoints }: ErrorContext): string {
   const entry: WireError = WIRE_ERRORS[error.code]
-  const message = showsEndpoints ? error.message : (error.withoutEndpoint ?? error.message)
+  const message = error.messageFor(showsEndpoints)
   const body =
     protocol === 'anthropic'
       ? { type: 'error', error: { type: entry.anthropicType, message }, request_id: requestId }

@@ -169,9 +169,9 @@ function conclude(ended: Delivered, res: ServerResponse, context: RequestContext
     ports.ledger.logRejected(rejectedCall(record, rejectedFor(ended.error, context), ports.clock.nowMs()))
 }
 
-function rejectedFor(error: unknown, { key, askedModel }: RequestContext) {
+function rejectedFor(error: unknown, { key, askedModel, showsEndpoints }: RequestContext) {
   const { account: tenant } = key?.tenant ?? {}
-  return { key: key?.account, tenant, askedModel, message: asGwError(error).message }
+  return { key: key?.account, tenant, askedModel, message: asGwError(error).messageFor(showsEndpoints) }
 }
 
 /** Answers a malformed request in the error format of its path, and logs it. */

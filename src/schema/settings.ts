@@ -132,7 +132,7 @@ export const settings = z
       .boolean()
       .default(true)
       .describe(
-        'Whether clients see names of endpoints, in `x-gw-endpoint` and in error messages. Logs and metrics always contain them.',
+        'Whether clients and tenants see names of endpoints: in `x-gw-endpoint`, in error messages, and in the calls and the usage of a tenant. Logs and metrics always contain them.',
       ),
     require_price: z
       .boolean()

@@ -10,7 +10,7 @@ import type {
   UsageFilters,
 } from '../store/ledger/types.ts'
 import type { Actor, Context } from './context.ts'
-import { readCurrency } from './currency.ts'
+import { readCurrency, readSettings } from './currency.ts'
 import { idBefore, type PageQuery, pageOf } from './paging.ts'
 
 /** How often `--follow` polls for new calls. A poll costs microseconds. */
@@ -33,14 +33,18 @@ export async function listCalls(
   filters: CallFilters,
   page: PageQuery,
 ): Promise<AnswerOf<OperationOf<'list_calls'>>> {
+  const showsEndpoints = await seesEndpoints({ store, actor })
   // A filter would reveal what the answer does not show.
-  const own = actor.tenant !== undefined && filters.node !== undefined ? undefined : ownTenant(filters, actor)
+  const isHidden =
+    (filters.node !== undefined && actor.tenant !== undefined) ||
+    (filters.endpoint !== undefined && !showsEndpoints)
+  const own = isHidden ? undefined : ownTenant(filters, actor)
   const currency = await readCurrency(store)
   return pageOf(
     page,
     async (limit, mark) => (own ? store.accounting.callLogs({ ...own, limit, ...idBefore(mark) }) : []),
     call => call.id,
-    call => callToJson(actor.tenant === undefined ? call : withoutCauses(call), currency),
+    call => callToJson(actor.tenant === undefined ? call : forTenant(call, showsEndpoints), currency),
   )
 }
 
@@ -62,14 +66,22 @@ export async function listRejections(
   )
 }
 
-/** Nodes, and failure reasons, which reveal endpoints and upstream errors, are for operators only. */
-export function withoutCauses({
-  reason: _reason,
-  failedAttempts: _failed,
-  node: _node,
-  ...call
-}: StoredCall): StoredCall {
-  return call
+/**
+ * Nodes, and failure reasons, which reveal endpoints and upstream errors, are for operators only; the endpoint is as well if
+ * clients do not see its name.
+ */
+export function forTenant(
+  { reason: _reason, failedAttempts: _failed, node: _node, ...call }: StoredCall,
+  showsEndpoints: boolean,
+): StoredCall {
+  if (showsEndpoints) return call
+  const { endpoint: _endpoint, ...rest } = call
+  return rest
+}
+
+/** Whether the actor sees names of endpoints: of tenants, `settings.show_endpoints` decides. */
+export async function seesEndpoints({ store, actor }: Pick<Context, 'store' | 'actor'>): Promise<boolean> {
+  return actor.tenant === undefined || (await readSettings(store)).show_endpoints
 }
 
 /** The filters within the tenant of the actor; undefined if nothing can match. */

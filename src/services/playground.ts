@@ -5,7 +5,7 @@ import type { AnswerOf, BodyOf } from '../schema/api/types.ts'
 import { modelName } from '../schema/scalars.ts'
 import { callToJson } from '../store/ledger/to-json.ts'
 import { record } from './audit.ts'
-import { type CallFilters, ownTenant, withoutCauses } from './calls.ts'
+import { type CallFilters, forTenant, ownTenant, seesEndpoints } from './calls.ts'
 import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
 import { servingUrl } from './gateways.ts'
@@ -91,8 +91,10 @@ async function loggedCall({ store, clock, actor }: Context, requestId: string, l
   const deadline = clock.monotonicMs() + LOGGED_MS
   while (clock.monotonicMs() < deadline && !left.aborted) {
     const [call] = await store.accounting.callLogs({ ...own, limit: 1 })
-    if (call)
-      return callToJson(actor.tenant === undefined ? call : withoutCauses(call), await readCurrency(store))
+    if (call) {
+      const shown = actor.tenant === undefined ? call : forTenant(call, await seesEndpoints({ store, actor }))
+      return callToJson(shown, await readCurrency(store))
+    }
     const [rejected] = await store.accounting.rejectedCalls({ ...own, limit: 1 })
     if (rejected) return null
     await pause(clock, CHECK_MS, left)

@@ -4,7 +4,7 @@ import type { AnswerOf } from '../schema/api/types.ts'
 import { sumsToJson } from '../store/ledger/to-json.ts'
 import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_SUMS, QUARTER_MS } from '../store/ledger/usage-sums.ts'
-import { ownTenant } from './calls.ts'
+import { ownTenant, seesEndpoints } from './calls.ts'
 import type { Context } from './context.ts'
 import { readCurrency } from './currency.ts'
 
@@ -16,9 +16,11 @@ export type UsageReport = AnswerOf<OperationOf<'get_usage'>>
 
 /** The settled usage in a span of time, of the tenant of the actor. */
 export async function reportUsage({ store, actor }: Context, query: UsageQuery): Promise<UsageReport> {
-  const own = ownTenant(query, actor)
+  const { by, split, endpoint } = query
+  const namesEndpoints = by === 'endpoint' || split === 'endpoint' || endpoint !== undefined
+  const isHidden = namesEndpoints && !(await seesEndpoints({ store, actor }))
+  const own = isHidden ? undefined : ownTenant(query, actor)
   const found = own ? await store.accounting.usage(own) : []
-  const { by, split } = query
   const rows = (by === 'day' || by === 'hour') && split === undefined ? withQuietSpans(found, by) : found
   const [sinceMs, untilMs] = quartersOf(query)
   return {

@@ -3,7 +3,7 @@ import { json, reset } from '../support/answers.ts'
 import { freePort } from '../support/free-port.ts'
 import { testGateway } from '../support/gateway.ts'
 import { type Answer, scriptedUpstream } from '../support/scripted-upstream.ts'
-import { CHAT, loggedFor, post } from './calls.ts'
+import { CHAT, COUNT_TOKENS, loggedFor, post } from './calls.ts'
 
 const upstream = await scriptedUpstream(afterAll)
 beforeEach(() => upstream.forget())
@@ -35,6 +35,19 @@ it.each(OUTCOMES)(
     expect(await loggedFor(gateway, answered)).toMatchObject({ endpoint: 'secret-vendor' })
   },
 )
+
+it('with show_endpoints: false the log of rejected calls has the message that the client got', async () => {
+  const gateway = await testGateway(
+    onTestFinished,
+    config(', show_endpoints: false').replace('protocol: openai', 'protocol: anthropic'),
+  )
+  upstream.answerNext(json({}, { status: 401 }))
+  const answered = await post(gateway, COUNT_TOKENS, { model: 'm', messages: [] })
+  const { error } = (await answered.json()) as { error: { message: string } }
+  await gateway.nextLogged()
+  expect(gateway.ledger.rejected).toMatchObject([{ message: error.message }])
+  expect(error.message).not.toContain('secret-vendor')
+})
 
 it('without the setting names are shown', async () => {
   const gateway = await testGateway(onTestFinished, config(''))

@@ -308,4 +308,9 @@ export class GwError extends Error {
     this.headers = more.headers
     this.withoutEndpoint = more.withoutEndpoint
   }
+
+  /** The message as the client sees it. @param showsEndpoints `settings.show_endpoints` */
+  messageFor(showsEndpoints: boolean): string {
+    return showsEndpoints ? this.message : (this.withoutEndpoint ?? this.message)
+  }
 }

@@ -7,7 +7,7 @@ const filters = {
   key: name.optional(),
   tenant: name.optional(),
   model: modelName.optional(),
-  endpoint: name.optional(),
+  endpoint: name.optional().describe('With `settings.show_endpoints: false` a tenant finds nothing by it.'),
   since: timestamp.optional().describe('RFC 3339 with a zone.'),
   until: timestamp.optional().describe('RFC 3339 with a zone.'),
 }
@@ -57,7 +57,7 @@ export const call = z
     key: z.string(),
     tenant: z.string().optional(),
     model: z.string(),
-    endpoint: z.string().optional(),
+    endpoint: z.string().optional().describe('Absent for tenants with `settings.show_endpoints: false`.'),
     node: z
       .string()
       .optional()
