@@ -6,8 +6,8 @@ const BURST = 30
 const REFILL_MS = 2_000
 
 /**
- * Limits the rate of changes of all users of a tenant together: each change is written to disk and read by every
- * gateway, at the expense of other tenants.
+ * Limits the rate of changes and explanations of all users of a tenant together: each change is written to disk and read by
+ * every gateway, and each explanation takes time of one, at the expense of other tenants.
  */
 export class ChangeRate {
   readonly #clock: Clock
@@ -18,7 +18,7 @@ export class ChangeRate {
     this.#clock = clock
   }
 
-  /** Counts a change. @throws {ApiError} too_many_changes */
+  /** Counts a change, or an explanation. @throws {ApiError} too_many_changes */
   take(tenant: string): void {
     const nowMs = this.#clock.monotonicMs()
     const fullAtMs = Math.max(this.#fullAtMs.get(tenant) ?? 0, nowMs) + REFILL_MS

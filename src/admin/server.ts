@@ -13,7 +13,6 @@ import { ChangeRate } from './change-rate.ts'
 import { TrustedProxies } from './client-address.ts'
 import { asApiError, asRejected, PROBLEM_TYPE, problemBody, sendProblem } from './error-response.ts'
 import { EventLoopPacer } from './event-loop-pacer.ts'
-import { EventStreams } from './event-streams.ts'
 import { allHandlers } from './handlers/all.ts'
 import { Hosts } from './hosts.ts'
 import { OperationRouter } from './operation-router.ts'
@@ -72,7 +71,6 @@ export async function startControl(address: ListenAddress, ports: ControlPorts):
   const live = {
     liveStats,
     events: new SharedEvents(store, liveStats, clock),
-    eventStreams: new EventStreams(),
     sessions,
     closing: closing.signal,
   }

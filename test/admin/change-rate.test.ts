@@ -35,3 +35,14 @@ test('users of a tenant make thirty changes at once and then one each two second
   expect((await rotate(tom, 'acme/k')).status).toBe(429)
   expect((await call('log_out', { as: tom })).status).toBe(204)
 })
+
+test('explanations of a tenant count like its changes, those of an administrator do not', async () => {
+  const { addUser, call, logIn } = await controlScene(onTestFinished)
+  await addUser('ada', 'admin')
+  await addUser('tom', 'tenant', 'acme')
+  const [admin, tom] = [await logIn('ada'), await logIn('tom')]
+  const ask = async (as: typeof tom) => (await call('explain', { as, query: { key: 'none' } })).status
+  for (let times = 0; times < 30; times++) expect(await ask(tom)).toBe(404)
+  expect(await ask(tom)).toBe(429)
+  for (let times = 0; times < 31; times++) expect(await ask(admin)).toBe(404)
+})

@@ -131,26 +131,31 @@ test('watching does not prolong a session', async () => {
   expect((await scene.call('get_session', { as })).status).toBe(401)
 })
 
-test('a session has at most four streams, and gets a place back when one is closed', async () => {
+test('a user has at most eight streams in all sessions and tokens, and gets a place back when one is closed', async () => {
   const { scene, as } = await setUp()
+  const { token } = (await scene.call('create_token', { as, body: { name: 'script', scope: 'read' } })).body
+  const bearer = { token, headers: { authorization: `Bearer ${token}` } }
   const streams = []
-  for (let count = 0; count < 4; count++) {
-    const stream = await watch(scene, as)
+  for (let count = 0; count < 8; count++) {
+    const stream = await watch(scene, [as, await scene.logIn('ada'), bearer][count % 3] as LoggedIn)
     await stream.events.next()
     streams.push(stream)
   }
-  const fifth = await scene.call('watch_events', { as, query: { limit: '1' } })
-  expect([fifth.status, fifth.body.code]).toEqual([429, 'too_many_streams'])
-  // Another session has its own.
-  const other = await scene.logIn('ada')
-  expect((await scene.call('watch_events', { as: other, query: { limit: '1' } })).status).toBe(200)
+  const once = async (user: LoggedIn) => {
+    const { status, body } = await scene.call('watch_events', { as: user, query: { limit: '1' } })
+    return [status, body?.code]
+  }
+  for (const user of [as, bearer, await scene.logIn('ada')])
+    expect(await once(user)).toEqual([429, 'too_many_open_requests'])
+  await scene.addUser('eve', 'admin')
+  expect(await once(await scene.logIn('eve'))).toEqual([200, undefined])
   streams[0]?.leave()
   await expect
     .poll(async () => {
       scene.clock.advance(1_000)
-      return (await scene.call('watch_events', { as, query: { limit: '1' } })).status
+      return once(as)
     })
-    .toBe(200)
+    .toEqual([200, undefined])
 })
 
 test('many readers ask the store as seldom as one', async () => {

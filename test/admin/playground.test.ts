@@ -1,6 +1,7 @@
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { API_PREFIX } from '../../src/schema/api/operations.ts'
 import type { PlaygroundEvent } from '../../src/services/playground.ts'
+import { gate } from '../support/gate.ts'
 import { bareGateway } from './bare-gateway.ts'
 import { controlScene } from './scene.ts'
 
@@ -46,6 +47,32 @@ test('what is no name of a model is not in the audit', async () => {
   const [line] = await scene.store.users.audit({ limit: 1 })
   expect(line).toMatchObject({ action: 'call_playground' })
   expect(line).not.toHaveProperty('target')
+})
+
+test('a user has at most four calls open in all sessions, and gets a place back when one ends or is left', async () => {
+  const other = await controlScene(onTestFinished)
+  await other.addUser('eve', 'admin')
+  const ends = gate()
+  await bareGateway(other, onTestFinished, ends.opened)
+  const sessions = [await other.logIn('eve'), await other.logIn('eve')]
+  const leaving = new AbortController()
+  const begin = (index: number, signal?: AbortSignal) =>
+    fetch(`${other.url}${API_PREFIX}/playground/calls`, {
+      method: 'POST',
+      headers: { ...sessions[index % 2]?.headers, 'content-type': 'application/json' },
+      body: JSON.stringify(BODY),
+      ...(signal && { signal }),
+    })
+  const open = await Promise.all([begin(0, leaving.signal), begin(1), begin(2), begin(3)])
+  expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const fifth = await begin(4)
+  expect([fifth.status, await fifth.json()]).toMatchObject([429, { code: 'too_many_open_requests' }])
+  leaving.abort()
+  await expect.poll(async () => (await begin(5)).status).toBe(200)
+  expect((await begin(6)).status).toBe(429)
+  ends.open()
+  for (const answer of open.slice(1)) expect(await answer.text()).toContain('event: end')
+  expect((await begin(7)).status).toBe(200)
 })
 
 async function call(body: object): Promise<string> {

@@ -11,6 +11,7 @@ import type { ProbeOrder } from '../../src/services/changes/types.ts'
 import type { EndpointContext } from '../../src/services/endpoints.ts'
 import type { ProbeRow } from '../../src/services/probe-round.ts'
 import { sealCredential } from '../../src/services/secrets.ts'
+import type { ExplainHere } from '../../src/services/why/ask.ts'
 import { MasterKey } from '../../src/store/master-key.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/types.ts'
@@ -95,6 +96,8 @@ export interface SceneOptions {
   readonly hasher?: PasswordHasher
   /** In place of the verdict of the scene. */
   readonly probe?: EndpointContext['probe']
+  /** What the gateway explains; by default there is none. */
+  readonly explainHere?: ExplainHere
 }
 
 /** What a probe says. */
@@ -173,7 +176,7 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
         new Map([['declared', { state: 'healthy', since: '2026-01-15T12:00:00.000Z' }]]),
       gateways: {},
       nodeActivity: async () => ({ nodes: [], endpoints: [] }),
-      explainHere: async () => undefined,
+      explainHere: options.explainHere ?? (async () => undefined),
       signal: new AbortController().signal,
       publicUrl: options.publicUrl,
       trustedProxies: options.trustedProxies ?? [],

@@ -5,16 +5,18 @@ import { setMaintenance, showMaintenance } from '../../services/maintenance.ts'
 import type { Sessions } from '../../services/sessions.ts'
 import { showStatus } from '../../services/status.ts'
 import type { HandlersOf } from '../call.ts'
-import type { EventStreams } from '../event-streams.ts'
+import { OpenRequests } from '../open-requests.ts'
 import type { UseCasePorts } from '../ports.ts'
 
 type Ids = 'get_maintenance' | 'set_maintenance' | 'get_status' | 'get_pulse' | 'watch_events' | 'list_audit'
+
+/** Enough for some tabs of two browsers, each of which opens at most six connections to a server. */
+const MAX_STREAMS = 8
 
 /** The ports of live views. */
 export interface LivePorts {
   readonly liveStats: SharedLiveStats
   readonly events: SharedEvents
-  readonly eventStreams: EventStreams
   readonly sessions: Pick<Sessions, 'isLive'>
   /** Aborted when the server closes. */
   readonly closing: AbortSignal
@@ -24,10 +26,10 @@ export function operatingHandlers({
   gateways,
   liveStats,
   events: shared,
-  eventStreams,
   sessions,
   closing,
 }: Pick<UseCasePorts, 'gateways'> & LivePorts): HandlersOf<Ids> {
+  const open = new OpenRequests(MAX_STREAMS)
   return {
     async get_maintenance({ context }) {
       return { body: await showMaintenance(context) }
@@ -41,10 +43,10 @@ export function operatingHandlers({
     async get_pulse() {
       return { body: await liveStats.latest() }
     },
-    async watch_events({ query: { limit }, caller: { session }, context, left }) {
+    async watch_events({ query: { limit }, caller: { name, session }, context, left }) {
       const isLive = () => sessions.isLive(session)
       const ending = AbortSignal.any([closing, left])
-      const events = eventStreams.counted(session.digest, watchEvents(context, { shared, isLive, ending }))
+      const events = open.counted(name, watchEvents(context, { shared, isLive, ending }))
       return { body: limit === undefined ? events : first(limit, events) }
     },
     async list_audit({ query, context }) {

@@ -173,13 +173,13 @@ export const API_FAULTS = {
   },
   too_many_changes: {
     status: 429,
-    title: 'Too many changes by the users of this tenant.',
+    title: 'Too many changes and explanations by the users of this tenant.',
     hint: 'Wait for the time in `retry-after`; nothing was changed.',
   },
-  too_many_streams: {
+  too_many_open_requests: {
     status: 429,
-    title: 'This session has four event streams already.',
-    hint: 'Close one of them first.',
+    title: 'This user has as many requests of this kind open as it may have at a time.',
+    hint: 'Wait for one of them to end, or close one: 8 event streams, 4 calls of the playground, 4 explanations, in all sessions and by all tokens.',
   },
   header_too_large: {
     status: 431,

@@ -227,7 +227,7 @@ export const statusOperations = {
     tag: 'status',
     summary: 'Watch changes and live rates',
     description:
-      'Server-sent events: `status` at the start, `changed` within two seconds after each change, and for administrators `live_stats` every two seconds. For a tenant `changed` comes after changes of its own keys and of itself, without their lines. Ends with the session. A session has at most four such streams.',
+      'Server-sent events: `status` at the start, `changed` within two seconds after each change, and for administrators `live_stats` every two seconds. For a tenant `changed` comes after changes of its own keys and of itself, without their lines. Ends with the session. A user has at most eight such streams.',
     query: z.strictObject({
       limit: z.int().min(1).optional().describe('The stream ends after this many events.'),
     }),
@@ -237,7 +237,7 @@ export const statusOperations = {
       schema: event,
       isStream: true,
     },
-    errors: ['too_many_streams'],
+    errors: ['too_many_open_requests'],
   },
 } as const satisfies Record<string, Operation>
 

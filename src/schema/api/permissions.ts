@@ -144,10 +144,14 @@ export function operationsOf(role: Role, scope?: TokenScope): readonly Operation
   )
 }
 
-/** Whether the rate of the operation is limited for tenants: changes of tenants, except log-ins and log-outs. */
+/**
+ * Whether the rate of the operation is limited for tenants: changes, except log-ins and log-outs, and explanations, which the
+ * gateway computes on the thread that serves calls.
+ */
 export function isCounted(id: OperationId): boolean {
   const { method, tag, isReadOnly } = operation(id)
   const allowed = permission(id)
   const isOfTenants = allowed !== 'anyone' && allowed.tenant !== undefined
-  return method !== 'GET' && isOfTenants && !isReadOnly && tag !== 'session'
+  const isChange = method !== 'GET' && !isReadOnly && tag !== 'session'
+  return isOfTenants && (isChange || id === 'explain')
 }

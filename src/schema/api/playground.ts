@@ -31,7 +31,7 @@ export const playgroundOperations = {
     tag: 'call-logs',
     summary: 'Send a call to the gateway',
     description:
-      'Relays one inference call to a gateway of this store, with the secret of a key, and answers with its answer as events. The call is a real one: it counts against the limits of the key and is charged.',
+      'Relays one inference call to a gateway of this store, with the secret of a key, and answers with its answer as events. The call is a real one: it counts against the limits of the key and is charged. A user has at most four open at a time.',
     body: z
       .strictObject({
         secret: z.string().min(1).max(512).meta({ format: 'password' }).describe('The secret of a key.'),
@@ -45,6 +45,6 @@ export const playgroundOperations = {
       schema: event,
       isStream: true,
     },
-    errors: ['no_gateway'],
+    errors: ['no_gateway', 'too_many_open_requests'],
   },
 } as const satisfies Record<string, Operation>

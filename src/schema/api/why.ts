@@ -203,10 +203,10 @@ export const whyOperations = {
     tag: 'why',
     summary: 'Why a call would be served or rejected',
     description:
-      'Runs the checks of the gateway without a call: nothing is sent, counted or reserved. With a key and a model: each check. With a key alone: every publication. With a model alone: every key. Tenants name a key of their own; they get the answer that the call would get, and the limits of the key and the tenant.',
+      'Runs the checks of the gateway without a call: nothing is sent, counted or reserved. With a key and a model: each check. With a key alone: every publication. With a model alone: every key. Tenants name a key of their own; they get the answer that the call would get, and the limits of the key and the tenant. One explanation is computed at a time; a user has at most four open.',
     query,
     answer: { status: 200, description: 'The decision on the call.', schema: explanation },
-    errors: ['not_found'],
+    errors: ['not_found', 'too_many_open_requests'],
   },
   explain_secret: {
     method: 'POST',
@@ -221,6 +221,7 @@ export const whyOperations = {
       })
       .meta({ id: 'why_secret' }),
     answer: { status: 200, description: 'The decision on the call.', schema: explanation },
+    errors: ['too_many_open_requests'],
     isReadOnly: true,
   },
 } as const satisfies Record<string, Operation>
