@@ -176,7 +176,7 @@ function RejectedCalls({ query }: { readonly query: Parameters<Queries['rejectio
           ),
         },
         { head: 'Result', cell: ({ status }) => <State state={String(status)} tone="bad" /> },
-        { head: 'Model', cell: ({ asked_model: model = NONE }) => model },
+        { head: 'Model', cell: ({ asked_model: model = NONE }) => <span className="mono">{model}</span> },
         { head: 'Key', cell: ({ key = NONE }) => key, hidden: 'phone' },
         { head: 'Message to the client', cell: ({ message }) => <Prose text={message} /> },
         ...(user.role === 'admin'

@@ -84,11 +84,11 @@ export function Usage() {
     key: '',
     tenant: '',
   })
-  const by = filters.by as Dimension
   const nowMs = useNow(QUARTER_MS)
   const named = { model: filters.model, key: filters.key, tenant: filters.tenant }
   const set = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== ''))
   const isOffered = (each: Dimension) => isAdmin || (each !== 'endpoint' && each !== 'tenant')
+  const by = DIMENSIONS.filter(isOffered).find(each => each === filters.by) ?? 'day'
   const splits = SPLITS.filter(each => each !== by && isOffered(each))
   const split = splits.find(each => each === filters.split)
   const usage = useQuery({
