@@ -125,13 +125,15 @@ function limitText(
   currency: string,
   style: Style,
 ): string {
-  const amount = (value: bigint) => (limit === 'budget' ? moneyText(value, currency) : String(value))
+  const amount = (value: bigint) =>
+    limit === 'budget' || limit === 'balance' ? moneyText(value, currency) : String(value)
   const from = before === undefined ? '(none)' : amount(before)
   const why = {
     rpm: `below the ${used} requests a minute of its busiest quarter of an hour in the last 24 h`,
     tpm: `below the ${used} tokens a minute of its busiest quarter of an hour in the last 24 h`,
     quota: `which is used up: ${used} tokens were used`,
     budget: `which is spent: ${amount(used)} were spent`,
+    balance: `which covers no call: ${amount(used)} were spent in the last 24 h; \`gw wallet credit ${printable(name)} AMOUNT --reference ID\` adds to it`,
   }[limit]
   return `${kind} ${printable(name)}: ${limit} ${from} → ${amount(after)}, ${style.removed(why)}`
 }

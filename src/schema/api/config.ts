@@ -107,7 +107,9 @@ const plan = z
               used: z.union([z.string(), z.number()]),
             }),
           )
-          .describe('Lowered limits that would reject the recent use.'),
+          .describe(
+            'Lowered limits that would reject the recent use; `balance` is that of a tenant that becomes prepaid.',
+          ),
         goes_away: z.array(
           z.looseObject({
             kind: z.string(),

@@ -93,5 +93,5 @@ function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } 
 
 /** Money is text; counts are numbers. */
 function amountOf({ limit }: LoweredLimit, amount: bigint): Json {
-  return limit === 'budget' ? formatNano(amount) : Number(amount)
+  return limit === 'budget' || limit === 'balance' ? formatNano(amount) : Number(amount)
 }

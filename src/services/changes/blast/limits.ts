@@ -1,6 +1,7 @@
 import { parseNano } from '../../../base/decimal.ts'
 import type { Json, Resource } from '../../../schema/kinds.ts'
 import type { PeakUse } from '../../../store/ledger/types.ts'
+import type { Live } from '../../../store/types.ts'
 import type { LoweredLimit } from './types.ts'
 import type { RecentUse } from './use.ts'
 
@@ -15,9 +16,14 @@ export interface Pair {
 
 const DAY_MS = 86_400_000
 
-/** Lowered or new limits of keys and tenants that are below recent use. */
+/**
+ * Lowered or new limits of keys and tenants that are below recent use.
+ *
+ * @param balances under the names after the plan.
+ */
 export async function loweredLimits(
   pairs: readonly Pair[],
+  balances: NonNullable<Live['balances']>,
   use: RecentUse,
   nowMs: number,
 ): Promise<LoweredLimit[]> {
@@ -32,11 +38,33 @@ export async function loweredLimits(
     strict.map(({ name, spec }) => ({ key: name, sinceMs: windowStart(spec['budget'], use, nowMs) })),
   )
   const spent = new Map(strict.map((candidate, at) => [candidate, sums[at]]))
-  return candidates.flatMap(candidate => {
+  const lowered = candidates.flatMap(candidate => {
     const { spec, ...limit } = candidate
     const used = usedOf(candidate, peaks[candidate.kind].get(candidate.name), spent.get(candidate), spec)
     const rejects = isRate(limit.limit) ? limit.after < used : limit.after <= used
     return rejects && used > 0n ? [{ ...limit, used }] : []
+  })
+  return [...lowered, ...(await uncovered(pairs, balances, use, nowMs))]
+}
+
+/** Tenants that become prepaid with a balance that covers none of the calls for which they paid in the last day. */
+async function uncovered(
+  pairs: readonly Pair[],
+  balances: NonNullable<Live['balances']>,
+  use: RecentUse,
+  nowMs: number,
+): Promise<LoweredLimit[]> {
+  const balanceOf = new Map(balances.map(({ tenant, balanceNano }) => [tenant, balanceNano]))
+  const names = pairs.flatMap(({ before, after: { kind, name, spec } }) => {
+    if (kind !== 'tenant' || spec['billing'] !== 'prepaid' || before.spec['billing'] === 'prepaid') return []
+    return (balanceOf.get(name) ?? 0n) > 0n ? [] : [name]
+  })
+  if (names.length === 0) return []
+  const rows = await use.use({ by: 'tenant', names, sinceMs: nowMs - DAY_MS })
+  return names.flatMap((name): LoweredLimit[] => {
+    const used = rows.reduce((sum, row) => (row.name === name ? sum + row.amountNano : sum), 0n)
+    if (used === 0n) return []
+    return [{ kind: 'tenant', name, limit: 'balance', after: balanceOf.get(name) ?? 0n, used }]
   })
 }
 

@@ -29,7 +29,11 @@ export async function blastRadius(
   // The ledger knows the names of now.
   const known = underOldNames(use, silent)
   const all = () => true
-  const { resources: before, holds } = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
+  const {
+    resources: before,
+    holds,
+    balances = [],
+  } = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
   const nowMs = live.atMs
   const next = new Map(after.map(resource => [resourceId(resource), resource]))
   const touched = before.flatMap(old => {
@@ -49,7 +53,7 @@ export async function blastRadius(
     prices: [...pairs, ...renamedPublications(live.resources, next, renames)].flatMap(pair =>
       pair.after.kind === 'publication' ? priceMoves(pair.before, pair.after, nowMs) : [],
     ),
-    limits: await loweredLimits(pairs, known, nowMs),
+    limits: await loweredLimits(pairs, balances, known, nowMs),
     endings: await endings(touched, known, nowMs),
     nodes: await nodeMoves(before, after, known, nowMs),
     currency: currencyOf(after),

@@ -63,13 +63,14 @@ export interface PriceMove {
 export interface LoweredLimit {
   readonly kind: 'key' | 'tenant'
   readonly name: string
-  readonly limit: 'rpm' | 'tpm' | 'quota' | 'budget'
+  /** `balance`: the tenant becomes prepaid. */
+  readonly limit: 'rpm' | 'tpm' | 'quota' | 'budget' | 'balance'
   /** Absent if there was no limit. */
   readonly before?: bigint
   readonly after: bigint
   /**
-   * For a rate: the average minute of the busiest quarter of an hour in the last 24 hours; else the amount already
-   * spent.
+   * For a rate: the average minute of the busiest quarter of an hour in the last 24 hours; for a balance the amount
+   * spent in these hours; else the amount already spent.
    */
   readonly used: bigint
 }

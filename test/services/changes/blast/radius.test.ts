@@ -347,3 +347,20 @@ test('what is renamed is known by its use under the name of before', async () =>
   expect(found.limits).toMatchObject([{ kind: 'key', name: 'application', limit: 'quota' }])
   expect(found.prices).toMatchObject([{ publication: 'gpt-5', part: 'input' }])
 })
+
+test('a tenant that becomes prepaid without a balance is shown with its spend of the last day', async () => {
+  const use = used({ agoMs: HOUR_MS, count: 2 })
+  const [before, after] = [tenant('acme'), tenant('acme', { billing: 'prepaid' })]
+  expect((await radius([before], [after], use)).limits).toEqual([
+    { kind: 'tenant', name: 'acme', limit: 'balance', after: 0n, used: 800n },
+  ])
+  expect((await radius([before], [after])).limits).toEqual([])
+  expect(
+    (await radius([after], [tenant('acme', { billing: 'prepaid', display_name: 'A' })], use)).limits,
+  ).toEqual([])
+  const live = liveWith([ownedBy('default', before)], {
+    atMs: NOON_MS,
+    balances: [{ tenant: 'acme', balanceNano: 1n }],
+  })
+  expect((await blastRadius(live, [after], [], use)).limits).toEqual([])
+})
