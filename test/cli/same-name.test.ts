@@ -52,7 +52,10 @@ describe('a tenant that is deleted by its files', () => {
     await apply(REST)
     const { users } = await opened()
     expect(await users.user('tom')).toMatchObject({ enabled: false, sessions: 0 })
-    expect((await run('users enable tom')).exit).toBe(4)
+    expect(await run('users enable tom')).toMatchObject({
+      exit: 4,
+      stderr: expect.stringContaining('tenant blue'),
+    })
   })
 
   it('leaves its balance behind, of which the plan warns; under a new name with previous_name it keeps it', async () => {
@@ -83,6 +86,17 @@ describe('a tenant that is deleted by its files', () => {
     const names = (await json('usage --by key --since 24h')).data.map(({ label }: { label: string }) => label)
     expect(names).toEqual(['app~until-r3'])
     expect((await run('ledger verify')).exit).toBe(0)
+  })
+
+  it('has users who stay disabled after a rollback, which names them and how to enable them', async () => {
+    await apply(REST)
+    const plan = await run('rollback 1 --dry-run')
+    expect(plan.stdout).toContain(
+      'tenant blue: its users stay disabled: tom; `gw users enable NAME` lets one log in again',
+    )
+    expect((await run('rollback 1 --yes')).exit).toBe(0)
+    const enabled = await run('users enable tom')
+    expect(enabled.exit, enabled.stderr).toBe(0)
   })
 
   it('has all that was its own again by a rollback', async () => {

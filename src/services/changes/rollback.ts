@@ -55,6 +55,7 @@ export async function planRollback(store: Store, live: Live, to: number): Promis
         ({ code, name }) => code !== 'wallet_left' || !isKept(name),
       ),
       ...replaced.map(warningOf),
+      ...(await stayDisabled(store, now.resources, wanted)),
       ...usableAgain(now.resources, wanted),
       ...withoutCredential(live, wanted),
     ],
@@ -118,6 +119,24 @@ export async function executeRollback(
     },
   )
   return { revision: id, counts }
+}
+
+/** The users of tenants that come back: they were disabled with their tenant, which does not enable them again. */
+async function stayDisabled(
+  { users }: Pick<Store, 'users'>,
+  now: readonly StoredResource[],
+  wanted: readonly StoredResource[],
+): Promise<PlanWarning[]> {
+  const existing = new Set(now.map(resourceId))
+  const back = wanted.filter(each => each.kind === 'tenant' && !existing.has(resourceId(each)))
+  if (back.length === 0) return []
+  const disabled = (await users.users()).filter(({ enabled }) => !enabled)
+  return back.flatMap(({ kind, name }): PlanWarning[] => {
+    const names = disabled.filter(({ tenant }) => tenant === name).map(user => user.name)
+    if (names.length === 0) return []
+    const message = `its users stay disabled: ${names.join(', ')}; \`gw users enable NAME\` lets one log in again`
+    return [{ code: 'users_stay_disabled', kind, name, message }]
+  })
 }
 
 /** Keys that files have disabled since: perhaps because their secret was lost. */

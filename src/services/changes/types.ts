@@ -21,7 +21,7 @@ export interface ResourceChange {
   readonly action: 'create' | 'update' | 'delete'
   readonly kind: Kind
   readonly name: string
-  /** All fields of a created resource, none of a deleted one. */
+  /** All fields of a created resource, none of a deleted one: but what deleted settings fall back to. */
   readonly fields: readonly FieldChange[]
   /** The former owner of an adopted resource; the files own it from now on. */
   readonly adoptedFrom?: 'cli' | 'rest'
@@ -42,6 +42,7 @@ export interface PlanWarning {
     | 'users_disabled'
     | 'wallet_left'
     | 'currency_changed'
+    | 'users_stay_disabled'
     | 'replaced'
     | 'maintenance'
     | 'usable_again'
