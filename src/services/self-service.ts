@@ -59,7 +59,7 @@ async function boundsOf(
 }
 
 /** Whether the name is one that the users of the tenant may give. `acme/eu/app` belongs to a tenant `acme/eu`, not to `acme`. */
-function isOwnKey(tenant: string, name: string): boolean {
+export function isOwnKey(tenant: string, name: string): boolean {
   if (!name.startsWith(ownPrefix(tenant))) return false
   const rest = name.slice(ownPrefix(tenant).length)
   return rest !== '' && !rest.includes('/')

@@ -1,4 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { openStore } from '../../src/store/open.ts'
+import { canonical } from '../store/samples.ts'
+import { storeOfFolder } from '../support/store-of-folder.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { billed, NOON_MS, write } from './traffic.ts'
@@ -265,5 +269,62 @@ describe('a previous_name that cannot be followed', () => {
     const { stdout } = await run('diff --store sqlite:./new.db')
     expect(stdout).toContain('5 to create, 0 to update, 0 to delete')
     expect(stdout).not.toContain('previous_name')
+  })
+})
+
+describe('the rename of a tenant', () => {
+  const renamed = FIRST.replace('blue: {', 'azure: { previous_name: blue,').replace(
+    'tenant: blue',
+    'tenant: azure',
+  )
+  const create = async (name: string, origin: 'rest' | 'cli' = 'rest') => {
+    const store = await openStore(await storeOfFolder(dir.path), { mode: 'write', clock: systemClock })
+    const { head } = await store.live()
+    const spec = canonical('key', { kind: 'tenant', tenant: 'blue', limits: { rpm: 7 } })
+    const counts = { create: 1, update: 0, delete: 0, unchanged: 0 }
+    const puts = [{ kind: 'key' as const, name, spec, owner: origin }]
+    await store.commit({ base: head.revision, origin, counts, puts, deletes: [] })
+    await store.close()
+  }
+
+  it('renames the keys that its users made, with secrets, usage, limits and suspension', async () => {
+    await create('blue/own')
+    await create('blue/a/b')
+    await create('blue/cli', 'cli')
+    await run('keys issue blue/own')
+    await run('keys disable blue/own')
+    await write(dir.at('data/gw.db'), billed({ id: 'r3', key: 'blue/own', atMs: NOON_MS - 3_600_000 }))
+    dir.write('gw.yaml', renamed)
+    const { stdout } = await run('diff')
+    expect(stdout).toMatch(/~ key azure\/own\n {4}renamed from blue\/own\n/)
+    expect((await run('apply --yes')).exit).toBe(0)
+    expect(await json('keys show azure/own')).toMatchObject({
+      tenant: 'azure',
+      state: 'suspended',
+      secret: { source: 'issued', active: 1 },
+      limits: { rpm: 7 },
+    })
+    expect((await run('keys show blue/own')).exit).toBe(4)
+    for (const kept of ['blue/a/b', 'blue/cli'])
+      expect(await json(`keys show ${kept}`)).toMatchObject({ tenant: 'azure' })
+    const labels = async () =>
+      (await json('usage --by key --since 24h')).data.map(({ label }: { label: string }) => label).sort()
+    expect(await labels()).toEqual(['app', 'azure/own'])
+    expect((await run('show 5')).stdout).toContain('renamed from blue/own')
+    expect((await run('ledger verify')).exit).toBe(0)
+
+    const back = await run('rollback 4 --yes')
+    expect(back.stdout).toContain('renamed from azure/own')
+    expect(await json('keys show blue/own')).toMatchObject({ tenant: 'blue', state: 'suspended' })
+    expect(await labels()).toEqual(['app', 'blue/own'])
+  })
+
+  it('is rejected if such a key would get the name of another key', async () => {
+    await create('blue/own')
+    await create('azure/own')
+    dir.write('gw.yaml', renamed)
+    const { exit, stderr } = await run('apply --yes')
+    expect(exit).toBe(4)
+    expect(stderr).toContain('The key blue/own cannot follow its tenant to the name azure/own')
   })
 })

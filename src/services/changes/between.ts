@@ -1,7 +1,7 @@
 import { accountOf } from '../../store/renames.ts'
 import { compareResources, resourceId } from '../../store/resources.ts'
 import type { Counts, Rename, StoredResource } from '../../store/types.ts'
-import { fieldChanges } from './fields.ts'
+import { deletionOf, fieldChanges } from './fields.ts'
 import { renamesBetween, underNewNames, withBindings } from './renames.ts'
 import type { ResourceChange } from './types.ts'
 
@@ -30,7 +30,7 @@ export function changesBetween(
     ...after.flatMap(resource =>
       changeOf(resource, old.get(resourceId(resource)), oldNames.get(resourceId(resource))),
     ),
-    ...now.filter(resource => !kept.has(resourceId(resource))).map(deletion),
+    ...now.filter(resource => !kept.has(resourceId(resource))).map(deletionOf),
   ].sort(compareResources)
   const count = (action: ResourceChange['action']) =>
     changes.filter(change => change.action === action).length
@@ -62,8 +62,4 @@ function changeOf(
       ...(place && { place }),
     },
   ]
-}
-
-function deletion({ kind, name, place }: StoredResource): ResourceChange {
-  return { action: 'delete', kind, name, fields: [], ...(place && { place }) }
 }

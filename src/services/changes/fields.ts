@@ -8,6 +8,7 @@ import {
   type Resource,
   type Spec,
 } from '../../schema/kinds.ts'
+import type { StoredResource } from '../../store/types.ts'
 import type { FieldChange, Plan, ResourceChange } from './types.ts'
 
 /** Fields with a secret or a reference to one: a plan reports only that they changed. */
@@ -29,6 +30,12 @@ export function fieldChanges(kind: Kind, before: CanonicalSpec, after: Canonical
     if (!secret.has(field)) return changesAt(field, old, next)
     return isEqual(old, next) ? [] : [{ path: field, type: 'secret' }]
   })
+}
+
+/** The deletion of a resource. Deleted settings fall back to their defaults, which are shown. */
+export function deletionOf({ kind, name, spec, place }: StoredResource): ResourceChange {
+  const fields = kind === 'settings' ? fieldChanges(kind, spec, encode(kind, KINDS.settings.parse({}))) : []
+  return { action: 'delete', kind, name, fields, ...(place && { place }) }
 }
 
 function changesAt(path: string, before: Json | undefined, after: Json | undefined): FieldChange[] {

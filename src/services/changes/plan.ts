@@ -1,9 +1,9 @@
 import type { DeclaredResource, Tree } from '../../config/types.ts'
 import { compareResources, resourceId } from '../../store/resources.ts'
 import type { Counts, Live, OwnedResource, StoredResource } from '../../store/types.ts'
-import { fieldChanges } from './fields.ts'
+import { deletionOf, fieldChanges } from './fields.ts'
 import { assertOwnership, assertReferences, isOwn } from './ownership.ts'
-import { dependentsOf, liveUnderNewNames, renamesOf, withBindings } from './renames.ts'
+import { dependentsOf, liveUnderNewNames, renamesOf, withBindings, withOwnKeys } from './renames.ts'
 import type { Plan, ResourceChange, Unmanaged } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
@@ -18,7 +18,11 @@ import { planWarnings } from './warnings.ts'
 export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = new Set()): Plan {
   const mayFollow = dependentsOf(desired.set)
   const renaming = renamesOf(live.resources, desired)
-  const renames = withBindings(renaming.renames, live.resources, mayFollow)
+  const renames = withBindings(
+    withOwnKeys(renaming.renames, live.resources, desired),
+    live.resources,
+    mayFollow,
+  )
   // From here on, renamed resources count as if they always had the new name: the rest are true changes.
   const renamed = liveUnderNewNames(live, renames, mayFollow)
   const now = renamed.resources
@@ -35,7 +39,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
       changeOf(declared, existing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
     ),
     ...updates.map(({ change }) => change),
-    ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletion),
+    ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletionOf),
   ].sort(compareResources)
   return {
     base: live.head.revision,
@@ -90,7 +94,13 @@ function dependents(
     if (!old || owner === 'config' || declared.has(resourceId(resource))) return []
     const fields = fieldChanges(kind, old.spec, spec)
     if (fields.length === 0) return []
-    return [{ change: { action: 'update', kind, name, fields }, put: { kind, name, spec, owner } }]
+    const isRenamed = kind !== 'binding' && name !== old.name
+    return [
+      {
+        change: { action: 'update', kind, name, fields, ...(isRenamed && { renamedFrom: old.name }) },
+        put: { kind, name, spec, owner },
+      },
+    ]
   })
 }
 
@@ -117,10 +127,6 @@ function changeOf(
       place: { file: place.file, line: place.line },
     },
   ]
-}
-
-function deletion({ kind, name, place }: StoredResource): ResourceChange {
-  return { action: 'delete', kind, name, fields: [], ...(place && { place }) }
 }
 
 function countChanges(changes: readonly ResourceChange[], desired: Tree): Counts {

@@ -1,7 +1,9 @@
 import type { Tree } from '../../config/types.ts'
 import { bindingName, type CanonicalSpec, decode, type Kind } from '../../schema/kinds.ts'
+import { name as keyName } from '../../schema/scalars.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename, StoredResource } from '../../store/types.ts'
+import { isOwnKey } from '../self-service.ts'
 import { isOwn } from './ownership.ts'
 import { ConflictError, capital, ownerName, subject } from './rejections.ts'
 import type { Conflict, PlanWarning } from './types.ts'
@@ -59,6 +61,41 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
   }
   if (conflicts.length > 0) throw new ConflictError('already_exists', conflicts)
   return { renames, warnings }
+}
+
+/**
+ * The renames with those of the keys that users of a renamed tenant made: their names start with that of the tenant.
+ *
+ * @throws {ConflictError} already_exists
+ */
+export function withOwnKeys(
+  renames: readonly Rename[],
+  live: readonly StoredResource[],
+  desired: Pick<Tree, 'resources'>,
+): readonly Rename[] {
+  const tenants = new Map(renames.flatMap(({ kind, from, to }) => (kind === 'tenant' ? [[from, to]] : [])))
+  if (tenants.size === 0) return renames
+  const existing = new Set(live.map(resourceId))
+  const declared = new Set(desired.resources.map(resourceId))
+  const conflicts: Conflict[] = []
+  const keys = live.flatMap((key): Rename[] => {
+    const { kind, name, owner, spec } = key
+    const tenant = spec['tenant']
+    if (kind !== 'key' || owner !== 'rest' || typeof tenant !== 'string') return []
+    const next = tenants.get(tenant)
+    if (next === undefined || !isOwnKey(tenant, name) || declared.has(resourceId(key))) return []
+    const to = `${next}${name.slice(tenant.length)}`
+    const reason = existing.has(`key/${to}`)
+      ? `${subject({ kind, name: to })} exists already. Delete one of them first.`
+      : !keyName.safeParse(to).success && 'it is too long. Give the tenant a shorter one.'
+    if (reason) {
+      const message = `${capital(subject(key))} cannot follow its tenant to the name ${to}: ${reason}`
+      conflicts.push({ kind, name, message })
+    }
+    return [{ kind, from: name, to }]
+  })
+  if (conflicts.length > 0) throw new ConflictError('already_exists', conflicts)
+  return [...renames, ...keys]
 }
 
 /** The resources that follow a rename of a set: its own, and those that no files declare. */

@@ -10,6 +10,7 @@ import {
   madeBy,
   ownedBy,
   publication,
+  settings,
   tenant,
   tree,
   treeOf,
@@ -43,6 +44,17 @@ describe('changes', () => {
       tree(endpoint('a', { enabled: true, timeouts: { connect: '5000ms' } }, 8)),
     )
     expect(made).toMatchObject({ changes: [], counts: { create: 0, update: 0, delete: 0, unchanged: 1 } })
+  })
+
+  test('deleted settings show what they fall back to', () => {
+    const made = plan(liveWith([ownedBy('default', settings({ currency: 'EUR' }))]), tree(endpoint('a')))
+    expect(made.changes).toContainEqual({
+      action: 'delete',
+      kind: 'settings',
+      name: 'settings',
+      fields: [{ path: 'currency', type: 'value', before: 'EUR', after: 'USD' }],
+      place: { file: 'default.yaml', line: 1 },
+    })
   })
 
   test('is sorted by kind, in the order of reference, and by name', () => {
