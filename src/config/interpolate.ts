@@ -1,6 +1,7 @@
 import type { ConfigCode } from '../base/catalogue/config.ts'
 import { didYouMean } from './did-you-mean.ts'
 import type { Plain } from './node.ts'
+import type { Variables } from './types.ts'
 
 /** The interpolated text, or the errors. Offsets are into the given text. */
 export type Interpolated =
@@ -22,10 +23,7 @@ const LISTED_FAULTS = 10
  * Replaces `${GW_NAME}` and `${GW_NAME:-default}` (used if the variable is unset or empty, as in a shell), and `$$` by
  * `$`. Not recursive: the value of a variable is never interpolated again.
  */
-export function interpolate(
-  text: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): Interpolated {
+export function interpolate(text: string, environment: Variables): Interpolated {
   if (!text.includes('$')) return { ok: true, text, usesVariables: false }
   const faults: InterpolationFault[] = []
   let usesVariables = false
@@ -52,15 +50,19 @@ export function isOneVariable(text: string): boolean {
 
 const MALFORMED: InterpolationFault = { code: 'malformed_interpolation', text: 'a malformed `${…}`' }
 
-function evaluate(
-  expression: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): string | InterpolationFault {
+function evaluate(expression: string, environment: Variables): string | InterpolationFault {
   const [, name, preset] = EXPRESSION.exec(expression) ?? []
   if (name === undefined || preset?.includes('${')) return MALFORMED
   if (!name.startsWith('GW_')) {
     const hint = `only GW_… may be read into a configuration; a secret is a reference: \`{ env: ${name} }\``
     return { code: 'variable_not_allowed', text: `\`${name}\` does not start with GW_`, hint }
+  }
+  if (environment === null) {
+    return {
+      code: 'variable_not_allowed',
+      text: `\`${name}\` is not filled in: documents over REST have no variables`,
+      hint: 'write its value, or `$$` for a plain dollar sign; files that `gw` reads may use variables',
+    }
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined
   if (value !== undefined && (value !== '' || preset === undefined)) return value

@@ -6,6 +6,7 @@ import type { BrokenNode, Entry, ListNode, MapNode, Node, Plain, ScalarNode } fr
 import { shorten } from './path.ts'
 import type { Finding, Report } from './report.ts'
 import type { Source, Span } from './source.ts'
+import type { Variables } from './types.ts'
 
 /** The deepest nesting, aliases included. */
 const DEPTH_LIMIT = 32
@@ -28,7 +29,7 @@ export function resolveDocument(
   contents: ParsedNode,
   source: Source,
   report: Report,
-  environment: Readonly<Record<string, string | undefined>> | undefined,
+  environment: Variables | undefined,
 ): Node | undefined {
   const reader = new Reader(source, report, environment)
   const node = reader.node(contents, 1)
@@ -45,16 +46,12 @@ class Reader {
   rejected = false
   readonly #source: Source
   readonly #report: Report
-  readonly #environment: Readonly<Record<string, string | undefined>> | undefined
+  readonly #environment: Variables | undefined
   readonly #anchors = new Map<string, Anchor>()
   #written = 0
   #expanded = 0
 
-  constructor(
-    source: Source,
-    report: Report,
-    environment: Readonly<Record<string, string | undefined>> | undefined,
-  ) {
+  constructor(source: Source, report: Report, environment: Variables | undefined) {
     this.#source = source
     this.#report = report
     this.#environment = environment

@@ -43,12 +43,14 @@ export type Loaded =
   | { readonly ok: true; readonly tree: Tree; readonly problems: readonly Problem[] }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
+/** The variables for `${GW_…}`. `null`: each use is an error, even one with a default. */
+export type Variables = Readonly<Record<string, string | undefined>> | null
+
 /** The environment of the loader. */
 export interface LoadPorts {
   /** Absolute base path of relative paths; by default the working directory of the process. */
   readonly folder?: string
-  /** Variables for `${GW_…}`. */
-  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly environment: Variables
   /** Reads `-c -`. */
   readonly readStdin: () => Promise<Buffer>
   /**

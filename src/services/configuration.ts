@@ -2,7 +2,7 @@ import { CommandError } from '../base/catalogue/command.ts'
 import { problemJson } from '../config/format.ts'
 import { load } from '../config/load.ts'
 import { render } from '../config/render.ts'
-import type { Problem, Tree } from '../config/types.ts'
+import type { LoadPorts, Problem, Tree } from '../config/types.ts'
 import type { OperationOf } from '../schema/api/operations.ts'
 import type { AnswerOf } from '../schema/api/types.ts'
 import type { Json } from '../schema/kinds.ts'
@@ -297,8 +297,8 @@ async function planned(
 }
 
 /**
- * The same for a document from the network. No variable is filled in: the variables of this process must not leak to
- * the sender.
+ * The same for a document from the network. Variables are rejected: those of this process must not leak to the sender,
+ * and a default would silently replace what the files mean.
  * @param assertAllowed rejects the tree by throwing, before it is planned.
  */
 export async function plannedDocument(
@@ -315,7 +315,7 @@ export async function plannedDocument(
 /** Loads a document from the network. @throws {ConfigurationInvalid} */
 export function loadDocument(yaml: string, live: Live, signal: AbortSignal): Promise<Valid> {
   const readStdin = () => Promise.resolve(Buffer.from(yaml))
-  return loadTree(['-'], knownOutside(live), { environment: {}, readStdin, signal })
+  return loadTree(['-'], knownOutside(live), { environment: null, readStdin, signal })
 }
 
 /** Loads the tree of the files at `paths`. The files may refer to `known` names. @throws {ConfigurationInvalid} */
@@ -327,7 +327,7 @@ export async function loadTree(
     readStdin,
     signal,
     cwd,
-  }: Pick<AppPorts, 'environment' | 'readStdin' | 'signal'> & Partial<Pick<AppPorts, 'cwd'>>,
+  }: Pick<LoadPorts, 'environment'> & Pick<AppPorts, 'readStdin' | 'signal'> & Partial<Pick<AppPorts, 'cwd'>>,
 ): Promise<Valid> {
   const result = await load(paths, {
     environment,

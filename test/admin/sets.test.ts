@@ -104,3 +104,15 @@ test('many deletes need their number: of files, and of a rollback', async () => 
   expect((await roll({ dry_run: true })).status).toBe(200)
   expect((await roll({ allow_deletes: 12 })).status).toBe(200)
 })
+
+test.each(['${GW_ADDRESS}', '${GW_ADDRESS:-http://127.0.0.1:9/v1}'])(
+  'a document over REST with %s is rejected: variables are only in files',
+  async address => {
+    const sent = `version: 1\nset: extra\nendpoints:\n  e: { protocol: openai, served_model: m, base_url: "${address}" }\n`
+    for (const operation of ['validate_config', 'plan_config'] as const) {
+      const { status, body } = await call(operation, { as, body: { yaml: sent } })
+      expect(status).toBe(422)
+      expect(JSON.stringify(body)).toContain('documents over REST have no variables')
+    }
+  },
+)

@@ -209,8 +209,8 @@ export const CONFIG_FAULTS = {
   },
   variable_not_allowed: {
     number: 'GW1403',
-    title: 'An environment variable that does not start with GW_.',
-    hint: 'Only GW_… variables may be read into a configuration.',
+    title: 'An environment variable that does not start with GW_, or any in a document over REST.',
+    hint: 'Only GW_… variables may be read into a configuration, and only from files that `gw` reads.',
   },
   literal_secret: {
     number: 'GW1404',
