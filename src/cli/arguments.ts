@@ -22,7 +22,7 @@ export function revisionArgument(text: string | undefined): number {
 export function adoptOption(): Option {
   return new Option(
     '--adopt <kind/name>',
-    'take over a resource created by the command line or REST; may be repeated',
+    'take over a resource of the command line, REST or another set; may be repeated',
   ).argParser(collect)
 }
 

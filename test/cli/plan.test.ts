@@ -199,11 +199,20 @@ describe('--adopt', () => {
     expect(ended).toMatchObject({ exit, stderr: expect.stringContaining(words) })
   })
 
-  it('takes nothing from another set', async () => {
+  it('moves a resource from another set, whose files must not declare it any more', async () => {
+    await run('apply --yes --skip-probe --adopt key/robot')
+    await run('keys issue robot')
+    const other = 'version: 1\nset: other\nkeys:\n  robot: { kind: platform, limits: { rpm: 5 } }\n'
+    dir.write('other.yaml', other)
+    const rejected = await run('diff -c other.yaml')
+    expect(rejected).toMatchObject({ exit: 4, stderr: expect.stringContaining('--adopt KIND/NAME') })
+    const { stdout } = await run('apply -c other.yaml --yes --skip-probe --adopt key/robot')
+    expect(stdout).toContain('adopted: declared in another set, owned by the files from now on')
+    const shown = JSON.parse((await run('keys show robot --format json')).stdout)
+    expect(shown).toMatchObject({ owner: 'config', set: 'other', state: 'active' })
+    expect((await run('diff')).stderr).toContain('the key robot belongs to the set other')
     dir.write('gw.yaml', SECOND)
-    await run('apply --yes --skip-probe')
-    dir.write('other.yaml', 'version: 1\nset: other\ntenants: { blue: {} }\n')
-    expect((await run('diff -c other.yaml --adopt tenant/blue')).stderr).toContain('GW4004')
+    expect((await run('diff --exit-code')).exit, 'nothing is deleted').toBe(0)
   })
 })
 

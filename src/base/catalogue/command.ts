@@ -146,7 +146,7 @@ export const COMMAND_FAULTS = {
     number: 'GW4004',
     exit: EXIT.precondition,
     title: 'A resource of this name belongs to another owner.',
-    hint: 'Rename yours, or remove it from the other set first; nothing was changed.',
+    hint: 'Rename yours, or take it over with `--adopt KIND/NAME` and remove it from the files of the other set; nothing was changed.',
   },
   not_found: {
     number: 'GW4005',

@@ -98,7 +98,7 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
   const notes = [
     change.renamedFrom !== undefined && `${style.changed('renamed')} from ${printable(change.renamedFrom)}`,
     change.adoptedFrom &&
-      `${style.changed('adopted')}: created ${MAKER[change.adoptedFrom]}, owned by the files from now on`,
+      `${style.changed('adopted')}: ${change.adoptedFrom === 'config' ? 'declared in another set' : `created ${MAKER[change.adoptedFrom]}`}, owned by the files from now on`,
   ].flatMap(note => (note ? [`    ${note}`] : []))
   return [style[PAINT[change.action]](text) + style.faint(gap + where), ...notes, ...fields].join('\n')
 }

@@ -14,8 +14,8 @@ export function isOwn(resource: OwnedResource, set: string): boolean {
 }
 
 /**
- * Checks that a tree changes only resources of its own set. It may take over resources of the command line or of REST
- * only by adoption.
+ * Checks that a tree changes only resources of its own set. It may take over other resources only by
+ * adoption.
  *
  * @param adopted as `kind/name`.
  * @throws {ConflictError} owned_by_other, with all conflicts at once.
@@ -29,7 +29,7 @@ export function assertOwnership(
   const conflicts = desired.resources.flatMap((declared): Conflict[] => {
     const old = existing.get(resourceId(declared))
     if (!old || isOwn(old, desired.set)) return []
-    if (old.owner !== 'config' && adopted.has(resourceId(declared))) return []
+    if (adopted.has(resourceId(declared))) return []
     const { kind, name, place } = declared
     return [
       {
@@ -75,7 +75,7 @@ export function assertReferences(after: readonly OwnedResource[], desired: Pick<
 }
 
 /**
- * The resources (`kind/name`) that a tree takes over from the command line or REST. Resources that the tree already
+ * The resources (`kind/name`) that a tree takes over from the command line, REST or another set. Resources that the tree already
  * owns are accepted, so the same command line works on every run in CI.
  * @throws {CommandError} usage if an argument is not `KIND/NAME` or the files do not declare it, not_found if the
  * resource does not exist.

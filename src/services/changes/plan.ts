@@ -11,7 +11,7 @@ import { planWarnings } from './warnings.ts'
  * The changes that an apply of `desired` would make to `live`. Both sides are canonical, so that an explicit default
  * is no change. Resources of the set that the tree lacks are deleted; those of other owners are not touched.
  *
- * @param adopted resources of the command line or REST that the tree takes over, as `kind/name`.
+ * @param adopted resources of the command line, REST or another set that the tree takes over, as `kind/name`.
  * @throws {ConflictError} already_exists for renames to a name that is in use, owned_by_other if the tree declares a resource of another owner, still_referenced if a reference would lose
  * its target.
  */
@@ -36,7 +36,7 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
   const updates = dependents(live.resources, now, kept)
   const changes = [
     ...desired.resources.flatMap(declared =>
-      changeOf(declared, existing.get(resourceId(declared)), oldNames.get(resourceId(declared))),
+      changeOf(declared, existing.get(resourceId(declared)), oldNames.get(resourceId(declared)), desired.set),
     ),
     ...updates.map(({ change }) => change),
     ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletionOf),
@@ -108,10 +108,11 @@ function changeOf(
   declared: DeclaredResource,
   old: StoredResource | undefined,
   renamedFrom: string | undefined,
+  set: string,
 ): ResourceChange[] {
   const { kind, name, spec, place } = declared
   const fields = fieldChanges(kind, old?.spec ?? {}, spec)
-  const adoptedFrom = old?.owner === 'config' ? undefined : old?.owner
+  const adoptedFrom = !old || isOwn(old, set) ? undefined : old.owner
   // The name of a binding is derived, so a binding is reported only if another field changes.
   const isRenamed = renamedFrom !== undefined && kind !== 'binding'
   if (old && fields.length === 0 && adoptedFrom === undefined && !isRenamed) return []

@@ -24,7 +24,7 @@ export interface ResourceChange {
   /** All fields of a created resource, none of a deleted one: but what deleted settings fall back to. */
   readonly fields: readonly FieldChange[]
   /** The former owner of an adopted resource; the files own it from now on. */
-  readonly adoptedFrom?: 'cli' | 'rest'
+  readonly adoptedFrom?: Owner
   /** The former name of a renamed resource. */
   readonly renamedFrom?: string
   /** The place of the declaration, now or at the last apply. */
