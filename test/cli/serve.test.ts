@@ -8,11 +8,12 @@ const FILE = (model: string) => `version: 1
 endpoints: { main: { protocol: openai, base_url: "http://127.0.0.1:9/v1", served_model: m } }
 publications: { ${model}: { bindings: [{ endpoint: main }] } }
 `
-const PORTS = ['--gateway-only', '--listen', '127.0.0.1:0']
+const LISTEN = ['--listen', '127.0.0.1:0']
+const PORTS = ['--gateway-only', ...LISTEN]
 
 /** `gw serve`, and the lines of its log by what they say. */
 function served(cwd: string, ...words: string[]) {
-  const { child, ended } = startGw(['serve', ...PORTS, ...words], { cwd, stdin: '' })
+  const { child, ended } = startGw(['serve', ...LISTEN, ...words], { cwd, stdin: '' })
   onTestFinished(() => void child.kill('SIGKILL'))
   let text = ''
   const lines = (): Record<string, unknown>[] =>
@@ -40,7 +41,7 @@ describe('gw serve -c', () => {
   it('applies the files at the start and again on SIGHUP, and ends on SIGTERM as a success', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', FILE('first'))
-    const gateway = served(dir.path, '-c', 'gw.yaml')
+    const gateway = served(dir.path, '--gateway-only', '-c', 'gw.yaml')
     expect(await gateway.logged('applied the files')).toMatchObject({ revision: 1, files: ['gw.yaml'] })
     await gateway.logged('serving revision')
     dir.write('gw.yaml', FILE('second'))
@@ -57,6 +58,26 @@ describe('gw serve -c', () => {
     gateway.child.kill('SIGTERM')
     expect(await gateway.ended).toMatchObject({ exit: 0, signal: null })
   })
+
+  it.each([
+    ['alone', []],
+    ['with --workers', ['--workers', '1']],
+  ])(
+    'goes on at a SIGHUP during the start, and applies the files again once it serves: %s',
+    async (_, words) => {
+      const dir = tempDir(onTestFinished)
+      dir.write('gw.yaml', FILE('first'))
+      const gateway = served(dir.path, '-c', 'gw.yaml', '--control-listen', '127.0.0.1:0', ...words)
+      await gateway.logged('applied the files')
+      dir.write('gw.yaml', FILE('second'))
+      gateway.child.kill('SIGHUP')
+      expect(await gateway.logged('applied the files', 2)).toMatchObject({ revision: 2 })
+      if (words.length > 0) await gateway.logged('all workers were replaced')
+      gateway.child.kill('SIGTERM')
+      expect(await gateway.ended).toMatchObject({ exit: 0, signal: null })
+    },
+    30_000,
+  )
 
   it('does not start over broken files where nothing was applied before: 3, with every problem', async () => {
     const dir = tempDir(onTestFinished)

@@ -10,7 +10,7 @@ import { createLog, type Log } from '../../base/log.ts'
 import { tlsProblems } from '../../base/tls-material.ts'
 import { parseDurationMs, parseSizeBytes } from '../../base/units.ts'
 import type { ListenAddress } from '../../http/listen.ts'
-import type { ServeOptions } from '../../server/serving.ts'
+import type { ServeOptions, Serving } from '../../server/serving.ts'
 import type { SupervisorLink } from '../../server/supervisor/cluster.ts'
 import { LedgerThread } from '../../store/ledger/ledger-thread.ts'
 import { listenAddress, socketsOf } from '../addresses.ts'
@@ -223,12 +223,15 @@ async function serveUntilSignal(
   const wanted = link ? forWorker(all, link) : all
   signal.throwIfAborted()
   const { environment, cwd, clock, random } = io
-  let reload = (): Promise<void> => Promise.resolve()
+  const started = Promise.withResolvers<Serving>()
   session.onHangup(() => {
     // The supervisor has the signal as well if a terminal sent it.
     if (link) return
     log.info({ signal: 'SIGHUP' }, 'reloading')
-    reload().catch((error: unknown) => log.error({ err: error }, 'reloading'))
+    // During the start it waits: files and secrets may have been read before the signal.
+    started.promise
+      .then(serving => serving.reload())
+      .catch((error: unknown) => log.error({ err: error }, 'reloading'))
   })
   // Starts while the gateway modules are loaded.
   const ledgerThread = wanted.gateway && new LedgerThread()
@@ -247,7 +250,7 @@ async function serveUntilSignal(
       if (pretty) out.info(problemsToText(problems, out.format, out.infoStyle).trimEnd())
     },
   })
-  reload = () => serving.reload()
+  started.resolve(serving)
   const { gatewayUrl, peer, revision } = serving
   if (link && gatewayUrl && peer) link.serving({ url: gatewayUrl, peer, revision })
   if (!link) announce(out, serving)

@@ -39,16 +39,19 @@ export async function superviseUntilSignal(session: Session, options: SuperviseO
         sockets: options.sockets,
       }),
   })
-  const serving = await serveOwn(session, options, supervisor)
+  const started = Promise.withResolvers<Serving | undefined>()
   session.onHangup(() => {
     log.info({ signal: 'SIGHUP' }, 'replacing all workers')
-    const reloaded = serving?.reload() ?? Promise.resolve()
-    reloaded
+    // During the start it waits: files and secrets may have been read before the signal.
+    started.promise
+      .then(serving => serving?.reload())
       .then(() => supervisor.restart())
       .catch((error: unknown) => log.error({ err: error }, 'replacing all workers'))
   })
+  const serving = await serveOwn(session, options, supervisor)
+  const onStarted = () => started.resolve(serving)
   try {
-    return await keepProcessAlive(runWorkers(session, options, supervisor, serving))
+    return await keepProcessAlive(runWorkers(session, options, supervisor, serving, onStarted))
   } finally {
     await serving?.close(0)
   }
@@ -82,6 +85,7 @@ async function runWorkers(
   { drainMs }: SuperviseOptions,
   supervisor: Supervisor,
   serving: Serving | undefined,
+  onStarted: () => void,
 ): Promise<ExitCode> {
   const stopped = new Promise<undefined>(resolve => {
     if (signal.aborted) resolve(undefined)
@@ -91,6 +95,7 @@ async function runWorkers(
   try {
     const first = await Promise.race([supervisor.start(), ended.then(() => undefined)])
     if (first) {
+      onStarted()
       const { controlUrl } = serving ?? {}
       announce(out, {
         gatewayUrl: first.url,
