@@ -9,6 +9,8 @@ import type { Log } from '../../base/log.ts'
 import { isJoinToken, isNodeCredential, newNodeCredential } from '../../base/node-secrets.ts'
 import type { Random } from '../../base/random.ts'
 import type { ListenAddress } from '../../http/listen.ts'
+import { RateBucket } from '../../limits/gcra.ts'
+import type { Rate } from '../../schema/limits.ts'
 import { name as nodeName } from '../../schema/scalars.ts'
 import type { JoinRejection, NodeIdentity, ServingNodes } from '../../store/nodes/types.ts'
 import {
@@ -60,12 +62,12 @@ const MAX_BODY_BYTES = 4_096
 const MAX_CONNECTIONS = 8_192
 /** Connections of one network that have not authenticated yet. */
 const MAX_PENDING = 256
-/** Failed attempts of one network: at once, and each second after. */
-const ATTEMPTS = { saved: 50, perSecond: 2 }
+/** Failed attempts of one network, a minute. */
+const ATTEMPTS = { limit: 120, burst: 50 }
 /** Networks whose failed attempts are remembered. */
 const MAX_NETWORKS = 10_000
-/** Audit lines of rejected attempts: a flood must not fill the store. */
-const AUDITED = { saved: 20, perSecond: 0.1 }
+/** Audit lines of rejected attempts, a minute: a flood must not fill the store. */
+const AUDITED = { limit: 6, burst: 20 }
 const INSTANCE = /^[0-9a-f]{16}$/
 
 /** A rejection, for the node and the audit. */
@@ -164,15 +166,14 @@ export async function listenForNodes(
 class NodeGate {
   readonly #ports: NodeListenerPorts
   /** By the network of the other side. */
-  readonly #attempts = new Map<string, TokenBucket>()
-  readonly #audited: TokenBucket
+  readonly #attempts = new Map<string, RateBucket>()
+  readonly #audited = new RateBucket()
   /** Connections that are no node's yet: their network by {@link peerOf}, and how many of a network. */
   readonly #pending = new Map<string, string>()
   readonly #pendingOf = new Map<string, number>()
 
   constructor(ports: NodeListenerPorts) {
     this.#ports = ports
-    this.#audited = new TokenBucket(ports.clock, AUDITED)
   }
 
   /** Closes a connection if its network has too many that are no node's yet. */
@@ -304,15 +305,20 @@ class NodeGate {
   /** Only failures count: nodes that come back all at once are not limited. @throws {Rejected} too_many */
   async #attempt<T>(req: IncomingMessage, work: () => Promise<T>): Promise<T> {
     const attempts = this.#attemptsFrom(addressOf(req))
-    if (!attempts.take()) throw new Rejected('too_many')
+    const takenAtMs = this.#tickMs
+    if (!takes(attempts, ATTEMPTS, takenAtMs)) throw new Rejected('too_many')
     const result = await work()
-    attempts.refund()
+    attempts.correct(-1, takenAtMs, this.#tickMs)
     return result
   }
 
-  #attemptsFrom(address: string): TokenBucket {
+  get #tickMs(): number {
+    return Math.floor(this.#ports.clock.monotonicMs())
+  }
+
+  #attemptsFrom(address: string): RateBucket {
     const { network } = networksOf(address)
-    const attempts = this.#attempts.get(network) ?? new TokenBucket(this.#ports.clock, ATTEMPTS)
+    const attempts = this.#attempts.get(network) ?? new RateBucket()
     // The network of the latest attempt is the last one: the first is dropped.
     this.#attempts.delete(network)
     this.#attempts.set(network, attempts)
@@ -328,7 +334,7 @@ class NodeGate {
     const address = addressOf(req)
     const { code, node }: Pick<Rejected, 'code' | 'node'> =
       error instanceof Rejected ? error : { code: 'unavailable', node: '' }
-    if (!this.#audited.take()) return code
+    if (!takes(this.#audited, AUDITED, this.#tickMs)) return code
     if (error instanceof Rejected) log.warn({ node, address, code }, 'a node was rejected')
     else log.error({ err: error }, 'a node could not be accepted')
     store.servingNodes
@@ -356,33 +362,11 @@ class Rejected extends Error {
   }
 }
 
-/** Limits a rate, with a burst. */
-class TokenBucket {
-  readonly #clock: Clock
-  readonly #limit: { readonly saved: number; readonly perSecond: number }
-  #saved: number
-  #atMs: number
-
-  constructor(clock: Clock, limit: { readonly saved: number; readonly perSecond: number }) {
-    this.#clock = clock
-    this.#limit = limit
-    this.#saved = limit.saved
-    this.#atMs = clock.monotonicMs()
-  }
-
-  take(): boolean {
-    const nowMs = this.#clock.monotonicMs()
-    const { saved, perSecond } = this.#limit
-    this.#saved = Math.min(saved, this.#saved + ((nowMs - this.#atMs) / 1_000) * perSecond)
-    this.#atMs = nowMs
-    if (this.#saved < 1) return false
-    this.#saved--
-    return true
-  }
-
-  refund(): void {
-    this.#saved++
-  }
+/** Takes one unit, if the rate allows it. */
+function takes(bucket: RateBucket, rate: Rate, nowMs: number): boolean {
+  const isAllowed = bucket.waitMs(rate, 1, nowMs) === 0
+  if (isAllowed) bucket.take(rate, 1, nowMs)
+  return isAllowed
 }
 
 /** How the connection is upgraded, and the headers of the answer. @throws {Rejected} malformed */
