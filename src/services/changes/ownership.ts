@@ -3,7 +3,7 @@ import type { Tree } from '../../config/types.ts'
 import { decode, KIND_NAMES, type Kind, type Resource } from '../../schema/kinds.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, OwnedResource } from '../../store/types.ts'
-import { ConflictError, capital, ownerName, subject } from './rejections.ts'
+import { belonging, ConflictError, capital, ownerName, subject } from './rejections.ts'
 import type { Conflict } from './types.ts'
 
 const NONE: ReadonlySet<string> = new Set()
@@ -35,7 +35,7 @@ export function assertOwnership(
       {
         kind,
         name,
-        message: `${at(place)}: ${subject(declared)} belongs to ${ownerName(old)}.`,
+        message: `${at(place)}: ${belonging(declared, old)}.`,
         place: { file: place.file, line: place.line },
         ...(old.place && { other: old.place }),
       },

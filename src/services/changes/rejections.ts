@@ -9,6 +9,14 @@ export function subject({ kind, name }: { readonly kind: Kind; readonly name: st
   return `the ${kind} ${kind === 'binding' ? `of ${name.replace(' ', ' to ')}` : name}`
 }
 
+/** `the key app belongs to REST`, without a full stop. */
+export function belonging(
+  resource: { readonly kind: Kind; readonly name: string },
+  owner: Ownership,
+): string {
+  return `${subject(resource)} ${resource.kind === 'settings' ? 'belong' : 'belongs'} to ${ownerName(owner)}`
+}
+
 /** An owner in a sentence: `the set team-b (b/models.yaml:12)`, `the command line`, `REST`. */
 export function ownerName({ owner, set, place }: Ownership): string {
   if (owner === 'cli') return 'the command line'
@@ -56,7 +64,7 @@ export class ManagedError extends CommandError {
     const { kind, name, place } = resource
     const location = place ? ` in ${place.file}:${place.line}` : ' in the files of its set'
     const now = kind === 'key' ? ` \`gw keys revoke ${name}\` ends its secrets now.` : ''
-    super('owned_by_other', `${capital(subject(resource))} belongs to ${ownerName(resource)}.`, {
+    super('owned_by_other', `${capital(belonging(resource, resource))}.`, {
       hint: `Change or remove it${location}, and apply.${now}`,
     })
     this.place = place

@@ -5,7 +5,7 @@ import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename, StoredResource } from '../../store/types.ts'
 import { isOwnKey } from '../self-service.ts'
 import { isOwn } from './ownership.ts'
-import { ConflictError, capital, ownerName, subject } from './rejections.ts'
+import { belonging, ConflictError, capital, subject } from './rejections.ts'
 import type { Conflict, PlanWarning } from './types.ts'
 
 /** The renames that `previous_name` requests, as far as they are possible. */
@@ -51,7 +51,7 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
     } else if (old && declared.has(from)) {
       warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} is still declared`)
     } else if (old && !isOwn(old, desired.set)) {
-      warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} belongs to ${ownerName(old)}`)
+      warn('not_renamed', `\`previous_name\` does nothing: ${belonging(old, old)}`)
     } else if (old && taken.has(from)) {
       warn('not_renamed', `\`previous_name\` does nothing: ${subject(old)} is renamed to another resource`)
     } else if (old) {

@@ -154,6 +154,9 @@ describe('owners', () => {
     expect(() => plan(liveWith([ownedBy('team-b', key('k'))]), tree(key('k')))).toThrow(
       'belongs to the set team-b',
     )
+    expect(() => plan(liveWith([ownedBy('team-b', settings({}))]), tree(settings({})))).toThrow(
+      'the settings belong to the set team-b',
+    )
   })
 })
 
