@@ -13,7 +13,29 @@ async function knock(options: DoorOptions = {}) {
 }
 
 const post = (...lines: string[]) => `POST / HTTP/1.1\r\nhost: x\r\n${lines.join('\r\n')}\r\n\r\n`
+const UPGRADE = 'POST / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n'
 const wanted = (res: ServerResponse) => readBody(res.req, 1_000_000, () => true)
+
+describe('requests with `Upgrade: h2c`, as the JDK and Ktor send each one', () => {
+  it.each([
+    ['in one segment', [`${UPGRADE}content-length: 2\r\n\r\nhi`]],
+    ['with a body in a segment of its own', [`${UPGRADE}content-length: 2\r\n\r\n`, 'hi']],
+    ['with chunks', [`${UPGRADE}transfer-encoding: chunked\r\n\r\n`, '2\r\nhi\r\n', '0\r\n\r\n']],
+  ])('are served on one connection: %s', async (_title, segments) => {
+    const { door, client } = await knock()
+    for (const turn of ['first', 'second']) {
+      const next = door.next()
+      for (const segment of segments) await client.write(segment)
+      const res = await next
+      const body = await wanted(res)
+      expect(body).toMatchObject({ ok: true, lengthBytes: 2 })
+      res.end(turn)
+      const answer = await client.answer()
+      expect(answer.text()).toBe(turn)
+      expect(answer.values('connection')).toEqual(['keep-alive'])
+    }
+  })
+})
 
 describe('requests in one segment', () => {
   it('are served one after the other, each when the answer before it has gone', async () => {
@@ -36,6 +58,14 @@ describe('requests in one segment', () => {
     expect((await client.answer()).text()).toBe('no')
     await client.closed
     expect(door.served).toBe(1)
+  })
+
+  it('are not served behind CONNECT, which is rejected', async () => {
+    const { door, client } = await knock()
+    await client.write(`CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n${REQUEST}`)
+    expect((await client.answer()).status).toBe(400)
+    await client.closed
+    expect(door.served).toBe(0)
   })
 
   it('are not served when their client has left', async () => {
