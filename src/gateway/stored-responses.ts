@@ -21,7 +21,8 @@ export interface Location {
 }
 
 /**
- * Finds the stored responses and items that a call refers to.
+ * Finds the stored responses and items that a call refers to. Other items are the client's own unless they are known as
+ * those of another tenant: clients send back answers that were never stored, with their ids.
  *
  * @returns undefined if it refers to none.
  * @throws {GwError} response_not_found if one is unknown, has expired, or belongs to another tenant; invalid_parameter if
@@ -29,12 +30,13 @@ export interface Location {
  */
 export async function locate(
   { previousResponseId: previous }: Pick<Call, 'previousResponseId'>,
-  { references = [] }: Pick<Content, 'references'>,
+  { references = [], mentions = [] }: Pick<Content, 'references' | 'mentions'>,
   key: KeyEntry,
   snapshot: Pick<Snapshot, 'endpoints'>,
   ledger: Pick<LedgerPort, 'stored'>,
 ): Promise<Location | undefined> {
-  const ids = [...new Set(previous === undefined ? references : [previous, ...references])]
+  const named = new Set(previous === undefined ? references : [previous, ...references])
+  const ids = [...new Set([...named, ...mentions])]
   if (ids.length === 0) return undefined
   const param = previous === undefined ? 'input' : 'previous_response_id'
   if (ids.length > MAX_REFERENCES)
@@ -43,7 +45,9 @@ export async function locate(
     })
   let location: Location | undefined
   for (const [at, response] of (await ledger.stored(ids)).entries()) {
-    if (!response || !mayUse(key, response)) throw notFound(ids[at] === previous)
+    const isMention = at >= named.size
+    if (response ? !mayUse(key, response) : !isMention) throw notFound(ids[at] === previous)
+    if (!response || isMention) continue
     const { endpoint, tokens } = response
     const keeper = location?.keeper.account === endpoint ? location.keeper : keeperOf(snapshot, endpoint)
     if (location && !isSame(location.keeper, keeper))

@@ -36,6 +36,8 @@ export interface Content {
   readonly durationMs?: { readonly bound: number; readonly likely: number }
   /** Ids of stored items that the input refers to. */
   readonly references?: readonly string[]
+  /** Ids of other items that an upstream may complete from what it keeps under the id. */
+  readonly mentions?: readonly string[]
 }
 
 /**
@@ -101,7 +103,7 @@ const REFERENCE_DEPTH = 2
  *     input[] ▸ content[] ▸ input_image, input_file, input_audio
  *             ▸ output[]    the same, of a tool's result; or one of them
  *             ▸ result      the base64 of an image_generation_call
- *             ▸ id          of an item_reference
+ *             ▸ id          of an item_reference, or of an item that may lack its content
  */
 function measureItems({ pieces, lengthBytes }: Body, at: JsonMember, dialect: MediaDialect): Content {
   if (at.depth < REFERENCE_DEPTH) return { textBytes: lengthBytes, media: NO_MEDIA }
@@ -115,7 +117,12 @@ function measureItems({ pieces, lengthBytes }: Body, at: JsonMember, dialect: Me
     })
   }
   const media = { bound: walker.bound, likely: walker.likely }
-  return { textBytes: lengthBytes - walker.mediaBytes, media, references: walker.references }
+  return {
+    textBytes: lengthBytes - walker.mediaBytes,
+    media,
+    references: walker.references,
+    mentions: walker.mentions,
+  }
 }
 
 /**
@@ -173,6 +180,18 @@ function measureMessages({ pieces, lengthBytes }: Body, at: JsonMember, dialect:
   return { textBytes: lengthBytes - walker.mediaBytes, media: { bound: walker.bound, likely: walker.likely } }
 }
 
+/**
+ * Items that carry all of their content. The documentation of OpenAI sends others with no more than their id, such as an
+ * image_generation_call without its `result`.
+ */
+const COMPLETE_ITEMS = new Set(['message', 'function_call', 'function_call_output'])
+/** Items that carry all of their content if they have `encrypted_content`. */
+const ENCRYPTED_ITEMS = new Set(['reasoning', 'compaction'])
+
+function isComplete(type: string, isEncrypted: boolean): boolean {
+  return COMPLETE_ITEMS.has(type) || (isEncrypted && ENCRYPTED_ITEMS.has(type))
+}
+
 /** Parts whose medium without a known type is an image, not a document. */
 const IMAGE_TYPES = new Set(['image', 'input_image', 'computer_screenshot'])
 
@@ -183,6 +202,7 @@ class ContentWalker {
   mediaBytes = 0
   /** Ids of stored items. */
   readonly references: string[] = []
+  readonly mentions: string[] = []
   readonly #cursor: JsonCursor
   readonly #dialect: MediaDialect
   /** The input of a response, not messages. */
@@ -219,6 +239,7 @@ class ContentWalker {
     const types: string[] = []
     const ids: string[] = []
     let isMessage = false
+    let isEncrypted: boolean | undefined
     let resultBytes: number | undefined
     this.#members(name => {
       switch (name) {
@@ -231,6 +252,14 @@ class ContentWalker {
         case 'role':
           isMessage = true
           return this.#cursor.skip()
+        case 'encrypted_content':
+          if (this.#cursor.peek() === QUOTE)
+            isEncrypted = this.#cursor.head().lengthBytes > 0 && isEncrypted !== false
+          else {
+            isEncrypted = false
+            this.#cursor.skip()
+          }
+          return
         case 'content':
           return this.#parts()
         case 'output':
@@ -245,6 +274,8 @@ class ContentWalker {
     })
     const known = types.filter(type => type !== '')
     if (known.includes('item_reference') || (known.length === 0 && !isMessage)) this.references.push(...ids)
+    else if (!known.every(type => isComplete(type, isEncrypted === true)))
+      this.mentions.push(...ids.filter(id => id !== ''))
     if (resultBytes === undefined || !known.includes('image_generation_call')) return
     if (known.length === 1) this.mediaBytes += resultBytes
     this.#medium('image', resultBytes)

@@ -110,6 +110,51 @@ describe('the id of another tenant’s response is an id that does not exist', (
     expect([...east.requests, ...west.requests]).toEqual([])
   })
 
+  // OpenAI completes such items from what it keeps under the id.
+  it.each([
+    [{ type: 'reasoning', summary: [] }],
+    [{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'x' }], encrypted_content: null }],
+    [{ type: 'reasoning', summary: [], encrypted_content: '' }],
+    [{ type: 'image_generation_call' }],
+    [{ type: 'image_generation_call', result: 'aGk=', encrypted_content: 'x' }],
+    [{ type: 'file_search_call', status: 'completed', queries: [], results: null }],
+    [{ type: 'web_search_call', status: 'completed', role: 'user' }],
+  ])('nor may an item carry it that could lack its content: %j', async item => {
+    const { east, west, call, made } = await scene()
+    await made('a1', 'resp_1')
+    for (const suffix of ['', '/compact', '/input_tokens']) {
+      const input = [
+        { role: 'user', content: 'hi' },
+        { ...item, id: 'msg_of_resp_1' },
+      ]
+      const answer = await call('b1', 'POST', RESPONSES + suffix, { model: 'm', input })
+      expect(answer.status).toBe(404)
+      expect(await answer.json()).toMatchObject({ error: { code: 'response_not_found', param: 'input' } })
+    }
+    expect([...east.requests, ...west.requests]).toEqual([])
+    east.answer(json(response('resp_2')))
+    const own = { model: 'm', input: [{ ...item, id: 'msg_of_resp_1' }] }
+    expect((await call('a2', 'POST', RESPONSES, own)).status).toBe(200)
+    expect(east.lastRequest.json()).toEqual({ ...own, model: 'served' })
+  })
+
+  it('but an item with an id that is unknown, or with all of its content, is forwarded', async () => {
+    const { east, call, made } = await scene()
+    await made('a1', 'resp_1')
+    east.answer(json(response('resp_2')))
+    const id = 'msg_of_resp_1'
+    for (const item of [
+      { type: 'reasoning', id: 'rs_unknown', summary: [] },
+      { type: 'reasoning', id, summary: [], encrypted_content: 'x' },
+      { type: 'function_call', id, call_id: 'c', name: 'f', arguments: '{}' },
+      { type: 'message', id, role: 'assistant', content: [] },
+      { id, role: 'assistant', content: 'hi' },
+    ]) {
+      expect((await call('b1', 'POST', RESPONSES, { model: 'm', input: [item] })).status).toBe(200)
+      expect(east.lastRequest.json()).toMatchObject({ input: [item] })
+    }
+  })
+
   // LiteLLM #35536, #39548: an id that the gateway has never issued has no owner.
   it.each([
     'resp_never_issued',
