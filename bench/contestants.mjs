@@ -65,7 +65,7 @@ export async function openStage({ pin, engines = 0 }) {
   const children = new Set()
   const folder = mkdtempSync(join(tmpdir(), 'gw-bench-'))
   const stores = new Set()
-  // What this process itself does, such as reading events, is no load of the contestant's core either.
+  // The work of this process, such as reading events, must not load the contestant's core either.
   if (pin) spawnSync('/bin/sh', ['-c', `taskset -cp 1 ${process.pid}`])
 
   /** @param {string} command @param {'contestant' | 'rest'} role @param {readonly unknown[]} stdio @param {NodeJS.ProcessEnv} [more] */

@@ -30,7 +30,7 @@ export function cpu(pid) {
 }
 
 /**
- * What the threads of a name have used so far, in microseconds; NaN where the system does not tell.
+ * What the threads of a name have used so far, in microseconds; NaN if the system does not tell.
  * @param {number} pid
  * @param {string} name
  */
@@ -47,7 +47,7 @@ export function threadUs(pid, name) {
 }
 
 /**
- * Kilobytes of memory that a process has in use; undefined where the system does not tell.
+ * Kilobytes of memory that a process has in use; undefined if the system does not tell.
  * @param {number} pid
  * @returns {number | undefined}
  */

@@ -4,7 +4,7 @@
  * process, in turns. Gateway, nodes, engines and clients are processes of their own; the CPU is that of the gateway alone.
  *
  * Memory is that of the first streams of a process: `GW_WAYS=nodes GW_ROUNDS=0`, and each other way, in a run of its own.
- * GW_NODES, GW_STREAMS, GW_EVENT_MS, GW_ROUNDS, GW_SECONDS and GW_WAYS change what is measured.
+ * GW_NODES, GW_STREAMS, GW_EVENT_MS, GW_ROUNDS, GW_SECONDS and GW_WAYS change the measurement.
  */
 import process from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'

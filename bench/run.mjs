@@ -111,8 +111,8 @@ try {
 }
 
 /**
- * Starts two and has them answer until their code is compiled: what is slow for the first thousands of requests is no
- * part of what is measured.
+ * Starts two and has them answer until their code is compiled: the first thousands of requests are slow and must not
+ * be part of the measurement.
  * @param {import('./contestants.mjs').Stage} stage
  * @param {readonly [() => Promise<Contestant>, () => Promise<Contestant>]} starts
  * @returns {Promise<readonly [Contestant, Contestant]>}

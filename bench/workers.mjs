@@ -16,7 +16,7 @@ const ROUNDS = Number(process.env['GW_ROUNDS'] ?? 3)
 const WARM_MS = 1_500
 const RUN_MS = 2_000
 const SIZE = { keys: 10, publications: 5 }
-/** As a server keeps money: what is acknowledged is on the disk. */
+/** As a server keeps money: an acknowledged write is on the disk. */
 const DURABLE = { fsync: 'on', synchronous_commit: 'on', shared_buffers: '128MB' }
 const TWO = ['--workers', '2']
 /** @type {Readonly<Record<string, { flags: readonly string[], isPostgres?: true } | undefined>>} */

@@ -13,8 +13,8 @@
  *     node scripts/clients-python.mjs [--record]
  *
  * `--record` writes those recordings anew, for newer pins in scripts/clients-python/requirements-*.txt. It needs
- * Python 3.11 (PYTHON names another than python3) with venv, and PyPI when the pins are new; where one is missing it
- * says so and fails. The last line is the plain count, and the exit code is 1 where a check failed. With GW_REPORTS the
+ * Python 3.11 (PYTHON names another than python3) with venv, and PyPI when the pins are new; if one is missing, it
+ * says so and fails. The last line is the plain count, and the exit code is 1 if a check failed. With GW_REPORTS the
  * count is a file in that folder as well, which CI adds to its own.
  */
 import { spawn } from 'node:child_process'
@@ -102,9 +102,9 @@ async function callAll(python, clients) {
   // Both sides see the cases in their order; of a call that the gateway rejects the vendor sees nothing.
   const { straight, through } = servers.takeReceived()
   const pairs = cases.map(({ client, case: title, given }) => {
-    const isRefused = title.startsWith('error ') && !title.startsWith('error 400')
+    const isRejected = title.startsWith('error ') && !title.startsWith('error 400')
     const sent = straight.shift()
-    const arrived = isRefused ? undefined : through.shift()
+    const arrived = isRejected ? undefined : through.shift()
     const answer = title.startsWith('error ') ? {} : vendorAnswer(sent.target, sent.text())
     const usage = answer.characters > 0 ? NO_TOKENS : answer.usage
     return { client: clients[client], title, given, sent, arrived, usage, characters: answer.characters }

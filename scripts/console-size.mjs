@@ -1,9 +1,9 @@
 /**
  * What `npm run console-size` runs after the build: the first page of each list of the console, over a store with many
- * calls, keys and models. Prints the median, the shortest and the longest time of each; ends with 1 where a median is above the promise.
+ * calls, keys and models. Prints the median, the shortest and the longest time of each; ends with 1 if a median is above the promise.
  *
  *     --calls 1000000 --keys 10000 --models 1000 --most-ms 300
- *     --keep DIR         make the store in DIR and leave it there; where it is there already, use it
+ *     --keep DIR         make the store in DIR and leave it there; if it is there already, use it
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

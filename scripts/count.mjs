@@ -35,7 +35,7 @@ for (const file of readdirSync(folder)) {
 if (failed === 0 && (stepFailed !== '0' || passed === 0)) {
   failed = 1
   printFailure(
-    stepFailed === '0' ? 'No test passed' : 'A step failed that is no test',
+    stepFailed === '0' ? 'No test passed' : 'A step other than a test failed',
     'Its output is above.',
   )
 }

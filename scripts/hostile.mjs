@@ -10,7 +10,7 @@
  *     node scripts/hostile.mjs [--short] [--only NAME] [--format json]
  *
  * It needs Linux, two processors of its own, and a limit of open files (`ulimit -n`) over 20,300; with less it opens
- * fewer streams and says so. It takes about ten minutes, and ends with 1 where a promise does not hold.
+ * fewer streams and says so. It takes about ten minutes, and ends with 1 if a promise does not hold.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -5,7 +5,7 @@
  *     node scripts/openai-schemas.mjs openapi.json
  *
  * The document is at https://github.com/openai/openai-openapi. Left out: everything that judges no value. Rewritten, so
- * that a validator of JSON Schema 2020-12 takes it: `nullable`, `$recursiveRef`, and `oneOf`, of which several may match.
+ * that a validator of JSON Schema 2020-12 takes it: `nullable`, `$recursiveRef`, and `oneOf`, as several may match.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'

@@ -1,7 +1,7 @@
 /**
  * What `npm run revision-size` runs after the build: keys made one by one over REST in a gateway that serves, each a
  * revision of its own. Prints what a key costs in the database and in time, and how long the history is read; ends with 1
- * where a key costs more than the promise beside itself.
+ * if a key costs more than the promise beside itself.
  *
  *     --keys 10000 --bytes 1024
  */

@@ -71,7 +71,7 @@ async function main() {
   step('applying config.example')
   await gw(['apply', '-c', 'config.example', '--yes', '--no-input'], environment)
   step(`issuing the key ${KEY_NAME}`)
-  const kept = await keptSecret(environment)
+  const kept = await issuedSecret(environment)
   step(`making a log-in link for the user ${USER_NAME}`)
   const link = await loginLink(control, environment)
   step('starting the gateway and the control plane')
@@ -82,7 +82,7 @@ async function main() {
     'inherit',
   )
   await ready(`http://${listen}/health`)
-  const secret = (await opens(listen, kept)) ? kept : await replaceSecret(listen, environment)
+  const secret = (await knowsSecret(listen, kept)) ? kept : await replaceSecret(listen, environment)
   console.log(welcome({ listen, control, secret, link }))
   await Promise.all(servers.map(server => server.ended))
 }
@@ -159,7 +159,7 @@ function startServer(name, args, env, output) {
       if (ending) resolve()
       else
         reject(
-          new Failure(`${name} ended by itself (${signal ?? `exit code ${code}`}); what it said is above.`),
+          new Failure(`${name} ended by itself (${signal ?? `exit code ${code}`}); its output is above.`),
         )
     })
   })
@@ -182,23 +182,23 @@ async function ready(url) {
   throw new Failure(`Nothing answered at ${url} within ${READY_WITHIN_MS / 1000} s.`)
 }
 
-/** Runs one command to its end and gives its stdout; where it fails, shows all that it said. */
-async function gw(args, env, mayRefuse = false, input = '') {
+/** Runs one command to its end and gives its stdout; if it fails, the error has all its output. */
+async function gw(args, env, mayReject = false, input = '') {
   const child = spawn(process.execPath, [GW, ...args], { cwd: ROOT, env, stdio: 'pipe' })
   child.stdin.end(input)
   let out = ''
-  let talk = ''
+  let errors = ''
   child.stdout.setEncoding('utf8').on('data', text => (out += text))
-  child.stderr.setEncoding('utf8').on('data', text => (talk += text))
+  child.stderr.setEncoding('utf8').on('data', text => (errors += text))
   const [code] = await once(child, 'close')
   if (ending) throw new Failure('interrupted')
-  if (code === PRECONDITION && mayRefuse) return undefined
-  if (code !== 0) throw new Failure(`gw ${args.join(' ')} failed:\n\n${talk}${out}`.trimEnd())
+  if (code === PRECONDITION && mayReject) return undefined
+  if (code !== 0) throw new Failure(`gw ${args.join(' ')} failed:\n\n${errors}${out}`.trimEnd())
   return out.trim()
 }
 
 /** The first start issues the key into a file; later ones read it there, so that clients go on with it. */
-async function keptSecret(env) {
+async function issuedSecret(env) {
   await gw(['keys', 'issue', KEY_NAME, '--to', KEY_FOLDER], env, true)
   return readFile(KEY_FILE, 'utf8').then(
     text => text.trim(),
@@ -206,7 +206,7 @@ async function keptSecret(env) {
   )
 }
 
-/** An address of the console that logs in once. The user of the first start has a password that nothing keeps. */
+/** An address of the console that logs in once. The user of the first start has a password that is stored nowhere. */
 async function loginLink(control, env) {
   const password = randomBytes(24).toString('base64url')
   await gw(['users', 'create', USER_NAME, '--role', 'admin', '--password', '-'], env, true, password)
@@ -214,7 +214,7 @@ async function loginLink(control, env) {
 }
 
 /** Whether the gateway knows the secret: it may have been rotated, or the store be another one. */
-async function opens(listen, secret) {
+async function knowsSecret(listen, secret) {
   if (secret === undefined) return false
   const answer = await fetch(`http://${listen}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })
   await answer.arrayBuffer()
@@ -227,7 +227,7 @@ async function replaceSecret(listen, env) {
   await rm(KEY_FILE, { force: true })
   await writeFile(KEY_FILE, `${secret}\n`, { mode: 0o600, flag: 'wx' })
   const deadline = performance.now() + READY_WITHIN_MS
-  while (!(await opens(listen, secret))) {
+  while (!(await knowsSecret(listen, secret))) {
     if (performance.now() > deadline) throw new Failure('The gateway does not learn of the new test key.')
     await pause(50)
   }
@@ -247,7 +247,7 @@ function listenForSignals() {
   }
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, onSignal)
   if (process.env.npm_lifecycle_event !== 'start') return
-  // npm sends the SIGTERM that it gets to the shell between us, which dies of it without a word: then this
+  // npm sends the SIGTERM that it gets to the shell between us, which ends without passing it on: then this
   // process has another parent, and no process that would end it.
   const parent = process.ppid
   const watch = setInterval(() => {

@@ -47,7 +47,7 @@ publications:
 \`\`\`
 
 The key goes out as \`authorization: Bearer\` for protocol \`openai\` and as \`x-api-key\` for \`anthropic\`, unless \`auth\` says
-otherwise. \`gw probe\` asks an endpoint for one word and names the cause where it fails: the credential, the path, the model
+otherwise. \`gw probe\` asks an endpoint for one word and names the cause if it fails: the credential, the path, the model
 with the names that the upstream lists. Parts in braces, such as \`{resource}\`, are your own: fill them in, with
 \`gw init --base-url\` or in the file.
 

@@ -1,10 +1,10 @@
 /**
  * What `npm run verify-size` runs after the build: `gw ledger verify` over the ledger of a busy month, and beside it what
- * `gw usage` and `gw logs` take there. Prints entries a second and the peak of memory; ends with 1 where the former is
+ * `gw usage` and `gw logs` take there. Prints entries a second and the peak of memory; ends with 1 if the former is
  * below the promise or the latter above it.
  *
  *     --calls 3000000 --keys 200 --days 30 --rate 300000 --mib 300
- *     --keep DIR         make the store in DIR and leave it there; where it is there already, use it
+ *     --keep DIR         make the store in DIR and leave it there; if it is there already, use it
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -155,7 +155,7 @@ function statusFor(request) {
   try {
     model ??= request.json().model
   } catch {
-    return 400 // as a vendor answers what is no JSON
+    return 400 // as a vendor answers a body that is not JSON
   }
   return model === 'vendor-rejects' ? 400 : Number(/^status-(\d+)$/.exec(model)?.[1] ?? 200)
 }

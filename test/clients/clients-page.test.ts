@@ -47,13 +47,13 @@ async function run(command: string, args: readonly string[], text: string): Prom
     env: { PATH: process.env['PATH'], GW_KEY: key },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
-  let said = ''
+  let errors = ''
   let out = ''
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   child.stdin.end(text.replaceAll(ADDRESS, gateway.gatewayUrl))
   const exit = await new Promise(resolve => child.once('close', resolve))
-  expect([exit, said]).toEqual([0, expect.any(String)])
+  expect([exit, errors]).toEqual([0, expect.any(String)])
   return out
 }
 
@@ -199,13 +199,16 @@ describe('docs/clients.md, checked by address, path and header', () => {
           : { max_tokens: 64, messages: [{ role: 'user', content: 'Hello!' }] }),
       }),
     })
-    const said = {
+    const expected = {
       '/chat/completions': { object: 'chat.completion' },
       '/responses': { object: 'response' },
       '/messages': { type: 'message' },
       '/v1/messages': { type: 'message' },
     }[shape.appends]
-    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ ...said, model })])
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      expect.objectContaining({ ...expected, model }),
+    ])
   })
 
   test('the configuration of Continue is YAML with one model', () => {
