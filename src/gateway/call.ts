@@ -5,6 +5,7 @@ import { type JsonMember, JsonScanner } from '../base/json/scanner.ts'
 import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
 import { type BodyFault, readBody } from '../http/body.ts'
+import { type BodyMemory, HeldBody } from '../http/body-memory.ts'
 import { type BodyFields, INFERENCE_PATHS, type InferencePath } from '../schema/paths.ts'
 import type { Upload } from './upload.ts'
 
@@ -29,6 +30,8 @@ export interface Call {
   readonly previousResponseId: string | undefined
   /** The body, if it is no JSON; `pieces` is empty then. */
   readonly upload: Upload | undefined
+  /** The memory of `pieces`, if they are large; released with them. */
+  readonly held: HeldBody | undefined
 }
 
 /** The members at the root that the gateway reads, by name. */
@@ -48,6 +51,7 @@ export function emptyCall(model: string): Call {
     answers: 1,
     previousResponseId: undefined,
     upload: undefined,
+    held: undefined,
   }
 }
 
@@ -58,6 +62,11 @@ export interface Span {
 
 /** Upper bound of a model name (spec/resources.md §2) in bytes of JSON, with every character escaped. */
 const MAX_MODEL_BYTES = 3_100
+
+/** Smaller bodies are not counted: the limit of connections bounds them. */
+const LARGE_BYTES = 1_048_576
+/** A large body is held until its upstream has answered. */
+const NO_ROOM_MS = 5_000
 
 /** Limit of fields at the root: storing millions of them would cost gigabytes. */
 const MAX_FIELDS = 1_024
@@ -113,31 +122,48 @@ function fieldKinds({ content, outputLimits = [], answers = [], refersToStored }
  * reads may not be duplicated, escaped, or written in another letter case (spec/security.md §2).
  *
  * @returns undefined if the client disconnected.
- * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter, and for
- *   transfer errors: bad_request, request_timeout, header_too_large.
+ * @throws {GwError} unsupported_encoding, request_too_large, invalid_json, invalid_model, invalid_parameter; unavailable if
+ *   there is no room for a large body; and for transfer errors: bad_request, request_timeout, header_too_large.
  */
 export async function readCall(
   req: IncomingMessage,
   path: InferencePath,
   limitBytes: number,
+  memory: BodyMemory,
 ): Promise<Call | undefined> {
   assertUncompressed(req)
   const scanner = new JsonScanner()
   const utf8 = new Utf8Check()
   let offset = 0
-  const body = await readBody(req, limitBytes, piece => {
-    const isValid = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
-    offset += piece.length
-    return isValid
-  })
-  if (!body.ok) {
-    if (body.fault === 'aborted') return undefined
-    throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
+  let held: HeldBody | undefined
+  let hasRoom = true
+  try {
+    const body = await readBody(req, limitBytes, piece => {
+      const isValid = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
+      offset += piece.length
+      if (!isValid || offset <= LARGE_BYTES) return isValid
+      held ??= new HeldBody(memory)
+      hasRoom = held.growTo(offset)
+      return hasRoom
+    })
+    if (!hasRoom)
+      throw new GwError('unavailable', 'The gateway holds as many large bodies as it has memory for.', {
+        retryAfterMs: NO_ROOM_MS,
+      })
+    if (!body.ok) {
+      if (body.fault !== 'aborted')
+        throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
+      held?.release()
+      return undefined
+    }
+    if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
+    const call = toCall(body.pieces, body.lengthBytes, scanner, path.fields, held)
+    if (path.usageOnRequest && call.stream) assertUsageOption(call.pieces, call.fields['stream_options'])
+    return call
+  } catch (error) {
+    held?.release()
+    throw error
   }
-  if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
-  const call = toCall(body.pieces, body.lengthBytes, scanner, path.fields)
-  if (path.usageOnRequest && call.stream) assertUsageOption(call.pieces, call.fields['stream_options'])
-  return call
 }
 
 /** @throws {GwError} unsupported_encoding. */
@@ -166,6 +192,7 @@ function toCall(
   lengthBytes: number,
   { members, rootStart }: JsonScanner,
   read: BodyFields,
+  held: HeldBody | undefined,
 ): Call {
   const fields = uniqueFields(members, FIELD_KINDS.get(read) ?? COMMON_FIELDS)
   const { model, stream } = fields
@@ -196,6 +223,7 @@ function toCall(
     answers,
     previousResponseId: read.refersToStored ? previousResponse(pieces, fields) : undefined,
     upload: undefined,
+    held,
   }
 }
 

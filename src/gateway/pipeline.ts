@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Random } from '../base/random.ts'
+import type { BodyMemory } from '../http/body-memory.ts'
 import type { SpoolFolder } from '../http/spool.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { measureContent } from '../limits/content.ts'
@@ -21,6 +22,8 @@ export interface PipelinePorts extends ProxyPorts {
   readonly current: () => Snapshot | undefined
   readonly routing: RoutePorts
   readonly random: Random
+  /** For large bodies of JSON. */
+  readonly memory: BodyMemory
   /** For bodies that are too large for memory. */
   readonly spools: SpoolFolder
   /** Absent: calls are not traced. */
@@ -55,14 +58,15 @@ export async function serveInference(
   checkStanding(key, snapshot)
   const call = path.upload
     ? await readUpload(req, path, snapshot.bodyLimitBytes, ports.spools)
-    : await readCall(req, path, snapshot.bodyLimitBytes)
+    : await readCall(req, path, snapshot.bodyLimitBytes, ports.memory)
   if (!call) return CLIENT_GONE
   const entered = { snapshot, key, path, query, context, call, res }
-  if (!call.upload) return serveCall(entered, ports)
+  if (!call.upload && !call.held) return serveCall(entered, ports)
   try {
     return await serveCall(entered, ports)
   } finally {
-    await call.upload.close()
+    call.held?.release()
+    await call.upload?.close()
   }
 }
 

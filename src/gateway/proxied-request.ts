@@ -242,7 +242,9 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   }
 
   onAnswer(exchange: Answered, head: Head): BodySink {
-    this.#sending.call.pieces.length = 0
+    const { call } = this.#sending
+    call.pieces.length = 0
+    call.held?.release()
     this.#unanswered = undefined
     this.#status = head.status
     const { target } = this.#route

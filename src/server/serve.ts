@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { resolve } from 'node:path'
 import type { Log } from '../base/log.ts'
 import { pooledRandom } from '../base/random.ts'
 import { Drains, InFlightRequests } from '../gateway/endings.ts'
 import { startGateway } from '../gateway/server.ts'
+import { BodyMemory } from '../http/body-memory.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { SpoolFolder } from '../http/spool.ts'
@@ -31,6 +32,11 @@ import { metricsOfAll } from './worker-metrics.ts'
 
 /** Uploads beyond 256 KiB wait in temporary files, by default of 1 GiB in all. */
 const SPOOLS = { memoryBytes: 262_144, capacityBytes: 1_073_741_824 } as const
+
+/** Half of the memory of the machine or container: a body is outside the heap. */
+function bodyMemoryBytes(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2
+}
 
 /** How long clients have to read the error when their answers are cut off. */
 const FAREWELL_MS = 1_000
@@ -199,6 +205,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         routing: upstreams.routing,
         drains: new Drains(),
         inFlightRequests,
+        memory: new BodyMemory(bodyMemoryBytes()),
         spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), ...options.uploads, random }),
         limiter: ledgerRuntime.limiter,
         ledger: ledgerRuntime.ledger,

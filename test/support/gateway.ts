@@ -6,6 +6,7 @@ import { load } from '../../src/config/load.ts'
 import { Drains, InFlightRequests } from '../../src/gateway/endings.ts'
 import type { MetricsPort } from '../../src/gateway/metrics.ts'
 import { startGateway } from '../../src/gateway/server.ts'
+import { BodyMemory } from '../../src/http/body-memory.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { SpoolFolder } from '../../src/http/spool.ts'
 import { Limiter } from '../../src/limits/limiter.ts'
@@ -33,6 +34,8 @@ export interface TestGateway {
   readonly upstreams: Upstreams
   /** Where uploads wait. */
   readonly spools: SpoolFolder
+  /** What large bodies of JSON take. */
+  readonly memory: BodyMemory
   /** What it serves now. */
   snapshot(): Snapshot
   /** A key as the limits know it now. */
@@ -44,6 +47,8 @@ export interface TestGateway {
 }
 
 export interface TestGatewayOptions {
+  /** Room for large bodies of JSON. */
+  readonly bodyMemoryBytes?: number
   readonly clock?: Clock
   /** Secrets behind `{ env: NAME }`. */
   readonly secrets?: Readonly<Record<string, string>>
@@ -126,6 +131,7 @@ export async function testGateway(
     if (readers.length > 0) given++
     readers.shift()?.(entry)
   }
+  const memory = new BodyMemory(options.bodyMemoryBytes ?? 1_073_741_824)
   const spools = new SpoolFolder({
     folder: tempDir(whenOver).path,
     random: systemRandom,
@@ -141,6 +147,7 @@ export async function testGateway(
       drains: new Drains(),
       inFlightRequests: new InFlightRequests(),
       spools,
+      memory,
       limiter,
       ledger,
       clock,
@@ -164,6 +171,7 @@ export async function testGateway(
     limiter,
     upstreams,
     spools,
+    memory,
     snapshot() {
       const snapshot = holder.current()
       if (!snapshot) throw new Error('nothing is served yet')

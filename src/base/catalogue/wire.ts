@@ -247,7 +247,8 @@ export const WIRE_ERRORS = {
   unavailable: {
     ...away,
     retryAfterMs: 1_000,
-    title: 'The gateway is starting, shutting down, or cannot reach its store.',
+    title:
+      'The gateway is starting, shutting down, short of memory for large bodies, or cannot reach its store.',
     hint: 'Retry after the time in `retry-after`.',
   },
   too_many_connections: {
