@@ -10,8 +10,8 @@ import type {
   UsageFilters,
 } from '../store/ledger/types.ts'
 import type { Actor, Context } from './context.ts'
-import { readCurrency, readSettings } from './currency.ts'
 import { idBefore, type PageQuery, pageOf } from './paging.ts'
+import { readCurrency, readSettings } from './settings.ts'
 
 /** How often `--follow` polls for new calls. A poll costs microseconds. */
 const POLL_MS = 500

@@ -15,12 +15,12 @@ import { keyExpiryMs, keyStates, viewKeys } from './changes/key-view.ts'
 import { ManagedError } from './changes/rejections.ts'
 import type { KeyView } from './changes/types.ts'
 import type { Context } from './context.ts'
-import { readCurrency } from './currency.ts'
 import { firstCallWarning } from './first-calls.ts'
 import { similarNames } from './names.ts'
 import { type Page, pageOf } from './paging.ts'
 import { create, filtersOf, type ResourceFilters, remove, shown, update } from './resources.ts'
 import { assertOwnKey, assertRoom, withinBounds } from './self-service.ts'
+import { readCurrency } from './settings.ts'
 
 /** The document of a key: the policy as in a file, and the state of its secret. */
 export interface KeyShown extends ReturnType<typeof shown> {

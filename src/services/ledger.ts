@@ -1,7 +1,7 @@
 import type { Archive, ArchiveRequest, ArchiveWatch, Archiving } from '../store/ledger/types.ts'
 import type { Context } from './context.ts'
-import { readCurrency } from './currency.ts'
 import { LedgerBroken, type LedgerChecked } from './ledger-broken.ts'
+import { readCurrency } from './settings.ts'
 
 /**
  * Adds up every entry again and compares all derived rows with the sums.

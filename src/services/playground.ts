@@ -7,9 +7,9 @@ import { callToJson } from '../store/ledger/to-json.ts'
 import { record } from './audit.ts'
 import { type CallFilters, forTenant, ownTenant, seesEndpoints } from './calls.ts'
 import type { Context } from './context.ts'
-import { readCurrency } from './currency.ts'
 import { servingUrl } from './gateways.ts'
 import { reachable } from './live-stats/ask-gateway.ts'
+import { readCurrency } from './settings.ts'
 
 /** The data of one event. */
 export type PlaygroundEvent = AnswerOf<OperationOf<'call_playground'>>

@@ -5,11 +5,11 @@ import type { AnswerOf } from '../schema/api/types.ts'
 import { openStore } from '../store/open.ts'
 import type { Revision, Store } from '../store/types.ts'
 import type { AppPorts, Context } from './context.ts'
-import { currencyOf } from './currency.ts'
 import { type GatewaySources, LiveStatsMonitor, type LiveStatsSources } from './live-stats/monitor.ts'
 import { endpointToJson, gatewayToJson } from './live-stats/to-json.ts'
 import type { LiveStats } from './live-stats/types.ts'
 import { type MaintenanceShown, maintenanceOf } from './maintenance.ts'
+import { currencyOf } from './settings.ts'
 
 /** A single status report. */
 export interface Status {

@@ -6,7 +6,7 @@ import type { UsageQuery, UsageRow } from '../store/ledger/types.ts'
 import { NO_SUMS, QUARTER_MS } from '../store/ledger/usage-sums.ts'
 import { ownTenant, seesEndpoints } from './calls.ts'
 import type { Context } from './context.ts'
-import { readCurrency } from './currency.ts'
+import { readCurrency } from './settings.ts'
 
 /**
  * The document of the settled usage in a span of time: largest amounts first; days and hours in order, from the first to the last

@@ -8,9 +8,9 @@ import { entryToJson } from '../store/ledger/to-json.ts'
 import type { Adjustment } from '../store/ledger/types.ts'
 import { record } from './audit.ts'
 import type { Context } from './context.ts'
-import { readCurrency } from './currency.ts'
 import { didYouMean, existingNames } from './names.ts'
 import { idBefore, type Page, type PageQuery, pageOf } from './paging.ts'
+import { readCurrency } from './settings.ts'
 
 /** The document of a balance. */
 export type WalletShown = AnswerOf<OperationOf<'get_wallet'>>

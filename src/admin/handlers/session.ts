@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts'
-import { readCurrency } from '../../services/currency.ts'
 import { servingUrl } from '../../services/gateways.ts'
 import {
   changePassword,
@@ -13,6 +12,7 @@ import {
   type OpenedSession,
   showSession,
 } from '../../services/sessions.ts'
+import { readCurrency } from '../../services/settings.ts'
 import type { Call, HandlersOf } from '../call.ts'
 import type { SessionCookie } from '../session/credentials.ts'
 import { networksOf } from '../session/login-throttle.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../base/catalogue/command.ts'
-import { readCurrency } from '../../services/currency.ts'
+import { readCurrency } from '../../services/settings.ts'
 import { bookWallet, showWallet, walletEntries } from '../../services/wallet.ts'
 import { countArgument, parseAmount, parseSigned } from '../arguments.ts'
 import { inStore } from '../in-store.ts'

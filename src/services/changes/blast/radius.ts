@@ -1,7 +1,7 @@
 import type { Resource } from '../../../schema/kinds.ts'
 import { resourceId } from '../../../store/resources.ts'
 import type { Live, Rename } from '../../../store/types.ts'
-import { currencyOf } from '../../currency.ts'
+import { currencyOf } from '../../settings.ts'
 import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
