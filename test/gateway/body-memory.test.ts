@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { json } from '../support/answers.ts'
+import { json, sse } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
 import { BASIC_SECRETS, basicConfig, testGateway } from '../support/gateway.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { CHAT, expectOpenaiError, post, rawHead } from './calls.ts'
@@ -55,4 +56,16 @@ test('the memory of a large body is free once it has been rejected, or its clien
   client.reset()
   await expect.poll(() => gateway.memory.usedBytes).toBe(0)
   expect(upstream.requests).toEqual([])
+})
+
+test('the memory of a large body is free once its upstream has answered, though the stream goes on', async () => {
+  const { upstream, gateway } = await scene()
+  const rest = gate()
+  upstream.answerNext(sse(['data: {"choices":[{"delta":{"content":"a"}}]}\n\n', rest, 'data: [DONE]\n\n']))
+  const answer = await post(gateway, CHAT, LARGE.replace('"x"', '"stream":true,"x"'))
+  expect(answer.status).toBe(200)
+  expect(gateway.memory.usedBytes).toBe(0)
+  rest.open()
+  expect(await answer.text()).toContain('[DONE]')
+  expect(gateway.memory.usedBytes).toBe(0)
 })
