@@ -37,7 +37,7 @@ export interface PipelinePorts extends ProxyPorts {
  *        │          │         │         │  ▲     │        │   │          │
  *       401      400 413     403    404 503 │  402 429    │ 502 504   error event,
  *       503 403    415       404            │    503      │ 429 503   or a cut
- *                                           └─ next one ──┘
+ *                  503                      └─ next one ──┘
  *
  * Any stage may throw; only `answerError` (server.ts) answers. The snapshot is taken once: a reload never changes a
  * request in progress. A client disconnect aborts the upstream at once, in any stage. The permit is held until the last
