@@ -44,5 +44,6 @@ test('an explanation that fails delays no other', async () => {
   await addUser('ada', 'admin')
   const as = await logIn('ada')
   const ask = async () => (await call('explain', { as, query: { key: 'k' } })).status
-  expect(await Promise.all([ask(), ask()])).toEqual([500, 200])
+  // Either of the two may reach the gateway first.
+  expect(new Set(await Promise.all([ask(), ask()]))).toEqual(new Set([500, 200]))
 })
