@@ -5,7 +5,7 @@ import { type JsonMember, JsonScanner } from '../base/json/scanner.ts'
 import { Utf8Check } from '../base/json/utf8.ts'
 import { extract } from '../base/splice.ts'
 import { type BodyFault, readBody } from '../http/body.ts'
-import { type BodyMemory, HeldBody } from '../http/body-memory.ts'
+import { type ByteCapacity, CapacityShare } from '../http/byte-capacity.ts'
 import { type BodyFields, INFERENCE_PATHS, type InferencePath } from '../schema/paths.ts'
 import type { Upload } from './upload.ts'
 
@@ -31,7 +31,7 @@ export interface Call {
   /** The body, if it is no JSON; `pieces` is empty then. */
   readonly upload: Upload | undefined
   /** The memory of `pieces`, if they are large; released with them. */
-  readonly held: HeldBody | undefined
+  readonly held: CapacityShare | undefined
 }
 
 /** The members at the root that the gateway reads, by name. */
@@ -129,41 +129,43 @@ export async function readCall(
   req: IncomingMessage,
   path: InferencePath,
   limitBytes: number,
-  memory: BodyMemory,
+  memory: ByteCapacity,
 ): Promise<Call | undefined> {
   assertUncompressed(req)
   const scanner = new JsonScanner()
   const utf8 = new Utf8Check()
   let offset = 0
-  let held: HeldBody | undefined
+  let held: CapacityShare | undefined
   let hasRoom = true
+  let call: Call | undefined
   try {
     const body = await readBody(req, limitBytes, piece => {
       const isValid = utf8.push(piece) && scanner.push(piece, offset) && scanner.members.length <= MAX_FIELDS
       offset += piece.length
       if (!isValid || offset <= LARGE_BYTES) return isValid
-      held ??= new HeldBody(memory)
+      held ??= new CapacityShare(memory)
       hasRoom = held.growTo(offset)
       return hasRoom
     })
-    if (!hasRoom)
-      throw new GwError('unavailable', 'The gateway holds as many large bodies as it has memory for.', {
-        retryAfterMs: NO_ROOM_MS,
-      })
     if (!body.ok) {
-      if (body.fault !== 'aborted')
-        throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
-      held?.release()
-      return undefined
+      if (body.fault === 'aborted') return undefined
+      if (!hasRoom) throw noRoom()
+      throw body.fault === 'unwanted' ? notJson(scanner) : unread(body.fault, limitBytes)
     }
     if (!scanner.done || !utf8.end() || scanner.rootKind !== 'object') throw notJson(scanner)
-    const call = toCall(body.pieces, body.lengthBytes, scanner, path.fields, held)
-    if (path.usageOnRequest && call.stream) assertUsageOption(call.pieces, call.fields['stream_options'])
+    const read = toCall(body.pieces, body.lengthBytes, scanner, path.fields, held)
+    if (path.usageOnRequest && read.stream) assertUsageOption(read.pieces, read.fields['stream_options'])
+    call = read
     return call
-  } catch (error) {
-    held?.release()
-    throw error
+  } finally {
+    if (!call) held?.release()
   }
+}
+
+function noRoom(): GwError {
+  return new GwError('unavailable', 'The gateway holds as many large bodies as it has memory for.', {
+    retryAfterMs: NO_ROOM_MS,
+  })
 }
 
 /** @throws {GwError} unsupported_encoding. */
@@ -192,7 +194,7 @@ function toCall(
   lengthBytes: number,
   { members, rootStart }: JsonScanner,
   read: BodyFields,
-  held: HeldBody | undefined,
+  held: CapacityShare | undefined,
 ): Call {
   const fields = uniqueFields(members, FIELD_KINDS.get(read) ?? COMMON_FIELDS)
   const { model, stream } = fields

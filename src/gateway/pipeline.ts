@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GwError } from '../base/catalogue/wire.ts'
 import type { Random } from '../base/random.ts'
-import type { BodyMemory } from '../http/body-memory.ts'
+import type { ByteCapacity } from '../http/byte-capacity.ts'
 import type { SpoolFolder } from '../http/spool.ts'
 import { admit, checkStanding } from '../limits/authorise.ts'
 import { measureContent } from '../limits/content.ts'
@@ -23,7 +23,7 @@ export interface PipelinePorts extends ProxyPorts {
   readonly routing: RoutePorts
   readonly random: Random
   /** For large bodies of JSON. */
-  readonly memory: BodyMemory
+  readonly memory: ByteCapacity
   /** For bodies that are too large for memory. */
   readonly spools: SpoolFolder
   /** Absent: calls are not traced. */

@@ -5,6 +5,7 @@ import { GwError } from '../base/catalogue/wire.ts'
 import type { Random } from '../base/random.ts'
 import type { Edit } from '../base/splice.ts'
 import { type BodyFault, declaredLength, discard } from './body.ts'
+import { ByteCapacity } from './byte-capacity.ts'
 import { REJECTED } from './connection.ts'
 import type { HttpRejection } from './rejection.ts'
 
@@ -35,29 +36,26 @@ const RETRY_AFTER_MS = 5_000
 /** The temporary files of a process. */
 export class SpoolFolder {
   readonly options: SpoolOptions
-  #usedBytes = 0
+  readonly #capacity: ByteCapacity
 
   constructor(options: SpoolOptions) {
     this.options = options
+    this.#capacity = new ByteCapacity(options.capacityBytes)
   }
 
   /** The bytes in files now. */
   get usedBytes(): number {
-    return this.#usedBytes
+    return this.#capacity.usedBytes
   }
 
   /** @throws {GwError} unavailable. */
   reserve(bytes: number): void {
-    if (this.#usedBytes + bytes > this.options.capacityBytes) {
-      throw unavailable(
-        `the temporary files of request bodies would be over ${this.options.capacityBytes} bytes`,
-      )
-    }
-    this.#usedBytes += bytes
+    if (!this.#capacity.take(bytes))
+      throw unavailable(`the temporary files of request bodies would be over ${this.#capacity.bytes} bytes`)
   }
 
   release(bytes: number): void {
-    this.#usedBytes -= bytes
+    this.#capacity.release(bytes)
   }
 
   /**

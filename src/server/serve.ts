@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import { pooledRandom } from '../base/random.ts'
 import { Drains, InFlightRequests } from '../gateway/endings.ts'
 import { startGateway } from '../gateway/server.ts'
-import { BodyMemory } from '../http/body-memory.ts'
+import { ByteCapacity } from '../http/byte-capacity.ts'
 import { sendJson } from '../http/json.ts'
 import type { ListenAddress, Listener } from '../http/listen.ts'
 import { SpoolFolder } from '../http/spool.ts'
@@ -205,7 +205,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         routing: upstreams.routing,
         drains: new Drains(),
         inFlightRequests,
-        memory: new BodyMemory(bodyMemoryBytes()),
+        memory: new ByteCapacity(bodyMemoryBytes()),
         spools: new SpoolFolder({ ...SPOOLS, folder: tmpdir(), ...options.uploads, random }),
         limiter: ledgerRuntime.limiter,
         ledger: ledgerRuntime.ledger,

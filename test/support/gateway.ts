@@ -6,7 +6,7 @@ import { load } from '../../src/config/load.ts'
 import { Drains, InFlightRequests } from '../../src/gateway/endings.ts'
 import type { MetricsPort } from '../../src/gateway/metrics.ts'
 import { startGateway } from '../../src/gateway/server.ts'
-import { BodyMemory } from '../../src/http/body-memory.ts'
+import { ByteCapacity } from '../../src/http/byte-capacity.ts'
 import { sendJson } from '../../src/http/json.ts'
 import { SpoolFolder } from '../../src/http/spool.ts'
 import { Limiter } from '../../src/limits/limiter.ts'
@@ -35,7 +35,7 @@ export interface TestGateway {
   /** Where uploads wait. */
   readonly spools: SpoolFolder
   /** What large bodies of JSON take. */
-  readonly memory: BodyMemory
+  readonly memory: ByteCapacity
   /** What it serves now. */
   snapshot(): Snapshot
   /** A key as the limits know it now. */
@@ -131,7 +131,7 @@ export async function testGateway(
     if (readers.length > 0) given++
     readers.shift()?.(entry)
   }
-  const memory = new BodyMemory(options.bodyMemoryBytes ?? 1_073_741_824)
+  const memory = new ByteCapacity(options.bodyMemoryBytes ?? 1_073_741_824)
   const spools = new SpoolFolder({
     folder: tempDir(whenOver).path,
     random: systemRandom,
