@@ -56,8 +56,10 @@ export interface LedgerPort {
   /**
    * The stored responses with these ids, in their order; undefined for an id that is unknown or expired. Sees each
    * settlement that was queued before.
+   *
+   * @param mayWait for the settlements that other gateways have not written to the store yet; by default it may.
    */
-  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
+  stored(ids: readonly string[], mayWait?: boolean): Promise<readonly (StoredResponse | undefined)[]>
 }
 
 export interface BillPorts {

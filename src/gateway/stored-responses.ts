@@ -35,19 +35,17 @@ export async function locate(
   snapshot: Pick<Snapshot, 'endpoints'>,
   ledger: Pick<LedgerPort, 'stored'>,
 ): Promise<Location | undefined> {
-  const named = new Set(previous === undefined ? references : [previous, ...references])
-  const ids = [...new Set([...named, ...mentions])]
-  if (ids.length === 0) return undefined
+  const ids = [...new Set(previous === undefined ? references : [previous, ...references])]
   const param = previous === undefined ? 'input' : 'previous_response_id'
-  if (ids.length > MAX_REFERENCES)
+  if (ids.length + mentions.length > MAX_REFERENCES)
     throw new GwError('invalid_parameter', `\`input\` refers to more than ${MAX_REFERENCES} items.`, {
       param,
     })
+  await assertOwn(mentions, key, ledger)
+  if (ids.length === 0) return undefined
   let location: Location | undefined
   for (const [at, response] of (await ledger.stored(ids)).entries()) {
-    const isMention = at >= named.size
-    if (response ? !mayUse(key, response) : !isMention) throw notFound(ids[at] === previous)
-    if (!response || isMention) continue
+    if (!response || !mayUse(key, response)) throw notFound(ids[at] === previous)
     const { endpoint, tokens } = response
     const keeper = location?.keeper.account === endpoint ? location.keeper : keeperOf(snapshot, endpoint)
     if (location && !isSame(location.keeper, keeper))
@@ -59,6 +57,17 @@ export async function locate(
     location = { keeper: location?.keeper ?? keeper, tokens: tokens + (location?.tokens ?? 0) }
   }
   return location
+}
+
+/** @throws {GwError} response_not_found if one of the items is known as one of another tenant. */
+async function assertOwn(
+  ids: readonly string[],
+  key: KeyEntry,
+  ledger: Pick<LedgerPort, 'stored'>,
+): Promise<void> {
+  if (ids.length === 0) return
+  const found = await ledger.stored(ids, false)
+  if (found.some(item => item && !mayUse(key, item))) throw notFound(false)
 }
 
 function isSame(one: Keeper, other: Keeper): boolean {

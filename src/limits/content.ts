@@ -202,6 +202,7 @@ class ContentWalker {
   mediaBytes = 0
   /** Ids of stored items. */
   readonly references: string[] = []
+  /** Ids of items that an upstream may complete. */
   readonly mentions: string[] = []
   readonly #cursor: JsonCursor
   readonly #dialect: MediaDialect

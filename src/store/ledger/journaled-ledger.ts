@@ -188,9 +188,12 @@ export class JournaledLedger extends ThreadedLedger {
     })
   }
 
-  override async stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]> {
+  override async stored(
+    ids: readonly string[],
+    mayWait = true,
+  ): Promise<readonly (StoredResponse | undefined)[]> {
     const found = await super.stored(ids)
-    if (!this.#hasOthers || !found.includes(undefined)) return found
+    if (!mayWait || !this.#hasOthers || !found.includes(undefined)) return found
     // Another gateway may have it in its journal.
     await new Promise<void>(resolve => this.#options.clock.after(FOLDED_ELSEWHERE_MS, resolve))
     return super.stored(ids)

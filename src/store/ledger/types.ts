@@ -76,8 +76,11 @@ export interface Ledger {
   balances(tenants: readonly string[]): Promise<Balances>
   /** Credits and debits of other processes since `version`. Cheap enough for once a second. */
   adjustments(sinceVersion: number): Promise<Adjustments>
-  /** One answer per id, in the same order; undefined for an id that is unknown or expired. */
-  stored(ids: readonly string[]): Promise<readonly (StoredResponse | undefined)[]>
+  /**
+   * One answer per id, in the same order; undefined for an id that is unknown or expired.
+   * @param mayWait for what other gateways have not written to the store yet, if an id is unknown; by default it may.
+   */
+  stored(ids: readonly string[], mayWait?: boolean): Promise<readonly (StoredResponse | undefined)[]>
 
   /**
    * Settles the holds that an earlier process left open in the lane, at their input estimate, as `interrupted` and `estimated`.

@@ -76,6 +76,21 @@ test('nothing is kept of a release, nor of an end that the ledger rejects; the s
   expect(await rows()).toEqual(['resp_1'])
 })
 
+test.skipIf(ON_POSTGRES)('an id that is unknown may still be in the journal of another gateway', async () => {
+  const { ledger, open, clock } = await scene()
+  const other = await open()
+  for (const gateway of [ledger, other]) await gateway.ask({ query: 'join', isShared: true })
+  await ledger.ask({ query: 'instances' })
+  const waits = ledger.stored(['resp_1'])
+  // The time stands still: this answer waits for nothing.
+  expect(await ledger.stored(['resp_1'], false)).toEqual([undefined])
+  await other.open(hold('a'))
+  await other.end(settle('a', { stored: kept('resp_1') }))
+  await other.flush()
+  clock.advance(1_000)
+  expect(await waits).toMatchObject([{ id: 'resp_1', tenant: 'acme' }])
+})
+
 test('a key of the platform has no tenant', async () => {
   const { ledger, answered } = await scene()
   await answered('a', { tenant: undefined, stored: kept('resp_1') })
