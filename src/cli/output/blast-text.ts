@@ -1,5 +1,6 @@
 import { pluralize } from '../../base/pluralize.ts'
 import { formatDurationMs } from '../../base/units.ts'
+import { isMoney } from '../../services/changes/blast/limits.ts'
 import { moveText } from '../../services/changes/blast/prices.ts'
 import type {
   AccessChange,
@@ -120,13 +121,9 @@ function unusedText(unused: readonly Ending[]): string[] {
   })
 }
 
-function limitText(
-  { kind, name, limit, before, after, used }: LoweredLimit,
-  currency: string,
-  style: Style,
-): string {
-  const amount = (value: bigint) =>
-    limit === 'budget' || limit === 'balance' ? moneyText(value, currency) : String(value)
+function limitText(lowered: LoweredLimit, currency: string, style: Style): string {
+  const { kind, name, limit, before, after, used } = lowered
+  const amount = (value: bigint) => (isMoney(lowered) ? moneyText(value, currency) : String(value))
   const from = before === undefined ? '(none)' : amount(before)
   const why = {
     rpm: `below the ${used} requests a minute of its busiest quarter of an hour in the last 24 h`,

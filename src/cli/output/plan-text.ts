@@ -10,7 +10,11 @@ import { workflowCommand } from './github.ts'
 import { printable, type Style, styled } from './style.ts'
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
-const MAKER = { cli: 'with the command line', rest: 'through REST' } as const
+const ORIGIN = {
+  cli: 'created with the command line',
+  rest: 'created through REST',
+  config: 'declared in another set',
+} as const
 /** At most so many warnings of a kind are shown. */
 const ALIKE = 5
 const PAINT = { create: 'added', update: 'changed', delete: 'removed' } as const
@@ -98,7 +102,7 @@ function changeToText(change: ResourceChange, width: number, style: Style): stri
   const notes = [
     change.renamedFrom !== undefined && `${style.changed('renamed')} from ${printable(change.renamedFrom)}`,
     change.adoptedFrom &&
-      `${style.changed('adopted')}: ${change.adoptedFrom === 'config' ? 'declared in another set' : `created ${MAKER[change.adoptedFrom]}`}, owned by the files from now on`,
+      `${style.changed('adopted')}: ${ORIGIN[change.adoptedFrom]}, owned by the files from now on`,
   ].flatMap(note => (note ? [`    ${note}`] : []))
   return [style[PAINT[change.action]](text) + style.faint(gap + where), ...notes, ...fields].join('\n')
 }
@@ -155,8 +159,8 @@ function breakageToText(radius: BlastRadius | undefined, style: Style): string {
 function unmanaged(plan: Plan): string {
   const parts = [
     plan.unmanaged.otherSets > 0 && `${plan.unmanaged.otherSets} of other sets`,
-    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} created ${MAKER.cli}`,
-    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} created ${MAKER.rest}`,
+    plan.unmanaged.cli > 0 && `${plan.unmanaged.cli} ${ORIGIN.cli}`,
+    plan.unmanaged.rest > 0 && `${plan.unmanaged.rest} ${ORIGIN.rest}`,
   ].filter(part => part !== false)
   return parts.length === 0 ? '' : `Not managed here: ${parts.join(', ')}.`
 }

@@ -14,8 +14,7 @@ export function isOwn(resource: OwnedResource, set: string): boolean {
 }
 
 /**
- * Checks that a tree changes only resources of its own set. It may take over other resources only by
- * adoption.
+ * Checks that a tree changes only resources of its own set. It takes over others only by adoption.
  *
  * @param adopted as `kind/name`.
  * @throws {ConflictError} owned_by_other, with all conflicts at once.

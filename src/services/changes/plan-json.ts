@@ -1,6 +1,7 @@
 import { formatNano } from '../../base/decimal.ts'
 import { iso } from '../../base/iso.ts'
 import type { Json } from '../../schema/kinds.ts'
+import { isMoney } from './blast/limits.ts'
 import type { BlastRadius, LoweredLimit } from './blast/types.ts'
 import { inUse, verdict } from './blast/verdict.ts'
 import type { FieldChange, Plan, ResourceChange } from './types.ts'
@@ -92,6 +93,6 @@ function radiusToJson(radius: BlastRadius): { readonly [member: string]: Json } 
 }
 
 /** Money is text; counts are numbers. */
-function amountOf({ limit }: LoweredLimit, amount: bigint): Json {
-  return limit === 'budget' || limit === 'balance' ? formatNano(amount) : Number(amount)
+function amountOf(lowered: LoweredLimit, amount: bigint): Json {
+  return isMoney(lowered) ? formatNano(amount) : Number(amount)
 }

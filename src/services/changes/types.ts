@@ -21,7 +21,7 @@ export interface ResourceChange {
   readonly action: 'create' | 'update' | 'delete'
   readonly kind: Kind
   readonly name: string
-  /** All fields of a created resource, none of a deleted one: but what deleted settings fall back to. */
+  /** All fields of a created resource, none of a deleted one, except of settings: their defaults. */
   readonly fields: readonly FieldChange[]
   /** The former owner of an adopted resource; the files own it from now on. */
   readonly adoptedFrom?: Owner

@@ -47,6 +47,11 @@ export async function loweredLimits(
   return [...lowered, ...(await uncovered(pairs, balances, use, nowMs))]
 }
 
+/** Whether its amounts are money; else they are requests or tokens. */
+export function isMoney({ limit }: Pick<LoweredLimit, 'limit'>): boolean {
+  return limit === 'budget' || limit === 'balance'
+}
+
 /** Tenants that become prepaid with a balance that covers none of the calls for which they paid in the last day. */
 async function uncovered(
   pairs: readonly Pair[],
