@@ -179,7 +179,7 @@ export const API_FAULTS = {
   too_many_open_requests: {
     status: 429,
     title: 'This user has as many requests of this kind open as it may have at a time.',
-    hint: 'Wait for one of them to end, or close one: 8 event streams, 4 calls of the playground, 4 explanations, in all sessions and by all tokens.',
+    hint: 'Wait for one of them to end, or close one: those of all sessions and tokens of the user count.',
   },
   header_too_large: {
     status: 431,

@@ -209,8 +209,8 @@ export const CONFIG_FAULTS = {
   },
   variable_not_allowed: {
     number: 'GW1403',
-    title: 'An environment variable that does not start with GW_, or any in a document over REST.',
-    hint: 'Only GW_… variables may be read into a configuration, and only from files that `gw` reads.',
+    title: 'An environment variable that the configuration may not read.',
+    hint: 'Files may read variables whose names start with GW_; documents over REST may read none.',
   },
   literal_secret: {
     number: 'GW1404',
