@@ -10,7 +10,7 @@ import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { clockTime, originText } from '../ui/format.ts'
+import { authorText, clockTime, originText } from '../ui/format.ts'
 import { Facts, Failure, Loaded, PageHead } from '../ui/page.tsx'
 import { ChangeView, PlanView } from '../ui/preview.tsx'
 import { PagedTable } from '../ui/table.tsx'
@@ -42,7 +42,7 @@ export function History() {
           { head: 'When', cell: ({ created_at: at }) => <span className="short">{clockTime(at)}</span> },
           {
             head: 'By',
-            cell: ({ author, origin }) => <span className="anywhere">{author ?? originText(origin)}</span>,
+            cell: ({ author, origin }) => <span className="anywhere">{authorText(author, origin)}</span>,
           },
           {
             head: 'From',
@@ -52,7 +52,7 @@ export function History() {
           {
             head: 'Commit',
             cell: ({ git_commit: commit, dirty }) =>
-              commit && <code>{commit.slice(0, 8) + (dirty ? ' +' : '')}</code>,
+              commit && <code className="short">{commit.slice(0, 8) + (dirty ? ' +' : '')}</code>,
             hidden: 'tablet',
           },
           {

@@ -34,7 +34,7 @@ export function JoinTokens() {
         label="Join tokens"
         query={tokens}
         keyOf={({ id }) => id}
-        empty="There is none."
+        empty="There is no join token."
         columns={[
           {
             head: 'For',

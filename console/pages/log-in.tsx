@@ -58,7 +58,7 @@ export function LogIn({
             {entering.isPending ? 'Logging in…' : 'Log in'}
           </button>
           <button type="button" className="button quiet" onClick={onLinkUsed}>
-            Without the link
+            Log in with a password
           </button>
         </div>
       </main>

@@ -15,7 +15,9 @@ export function Maintenance() {
   const maintenance = useQuery(queries.maintenance())
   return (
     <>
-      <PageHead title="Maintenance">While it is on, every call answers 503. The console works on.</PageHead>
+      <PageHead title="Maintenance">
+        While it is on, every call answers 503. The console stays available.
+      </PageHead>
       <Loaded query={maintenance}>{found => <Switch shown={found} />}</Loaded>
     </>
   )

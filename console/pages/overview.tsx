@@ -5,6 +5,7 @@ import { useConsole, useSession } from '../api/context.ts'
 import { Meter, State } from '../ui/badges.tsx'
 import {
   ago,
+  authorText,
   clockTime,
   compact,
   count,
@@ -297,7 +298,7 @@ function LastChanges() {
                   </time>
                 ),
               },
-              { head: 'By', cell: ({ author, origin }) => author ?? originText(origin) },
+              { head: 'By', cell: ({ author, origin }) => authorText(author, origin) },
               {
                 head: 'From',
                 cell: ({ set, origin }) => (set === undefined ? originText(origin) : `set ${set}`),

@@ -84,7 +84,7 @@ export function Playground() {
                 onChange={value => setChosen({ model: value })}
               />
               <TextField
-                label="Beside it"
+                label="Second model"
                 list="playground-models"
                 autoComplete="off"
                 placeholder="no other model"

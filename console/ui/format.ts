@@ -53,6 +53,11 @@ export function originText(origin: string): string {
   return ORIGINS[origin] ?? origin
 }
 
+/** Who made a change, without the address of a commit's author: `Ada <ada@example.com>` is `Ada`. */
+export function authorText(author: string | undefined, origin: string): string {
+  return author?.replace(/(.) <[^<>]*>$/, '$1') ?? originText(origin)
+}
+
 /** A number in at most some characters: 1.2M. */
 export function compact(value: number): string {
   return COMPACT.format(value)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   ago,
+  authorText,
   clockTime,
   hour,
   milliseconds,
@@ -16,6 +17,15 @@ test('midnight is 00, not 24', () => {
   expect(clockTime(time)).toBe('Nov 23, 00:05:07')
   // Not every zone is whole hours from UTC, by which the hours of usage are cut.
   expect(hour(new Date(2026, 10, 23, 0, 30).toISOString())).toBe('Nov 23, 00:30')
+})
+
+test.each([
+  ['Ada Lovelace <ada@example.com>', 'Ada Lovelace'],
+  ['ada', 'ada'],
+  ['<ada@example.com>', '<ada@example.com>'],
+  [undefined, 'files'],
+])('the author of a change is a name, without the address of a commit: %s', (author, text) => {
+  expect(authorText(author, 'apply')).toBe(text)
 })
 
 test.each([
