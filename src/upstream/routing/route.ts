@@ -167,6 +167,7 @@ export class Route {
     let sum = 0
     let size = 0
     for (; size < bound.length && bound[size]?.priority === priority; size++) sum += bound[size]?.weight ?? 0
+    if (sum === 0) return undefined
     const one = pickWeighted(bound, sum * this.#ports.random.fraction(), size)
     const other = pickWeighted(bound, sum * this.#ports.random.fraction(), size)
     if (!one || !other || !this.#isUsable(one) || !this.#isUsable(other)) return undefined
