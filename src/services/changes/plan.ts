@@ -3,7 +3,14 @@ import { compareResources, resourceId } from '../../store/resources.ts'
 import type { Counts, Live, OwnedResource, StoredResource } from '../../store/types.ts'
 import { deletionOf, fieldChanges } from './fields.ts'
 import { assertOwnership, assertReferences, isOwn } from './ownership.ts'
-import { dependentsOf, liveUnderNewNames, renamesOf, withBindings, withOwnKeys } from './renames.ts'
+import {
+  dependentsOf,
+  liveUnderNewNames,
+  possibleRenames,
+  renamesOf,
+  withBindings,
+  withOwnKeys,
+} from './renames.ts'
 import type { Plan, ResourceChange, Unmanaged } from './types.ts'
 import { planWarnings } from './warnings.ts'
 
@@ -34,12 +41,13 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
   const oldNames = new Map(renames.map(({ kind, from, to }) => [`${kind}/${to}`, from]))
   const kept = new Set(desired.resources.map(resourceId))
   const updates = dependents(live.resources, now, kept)
+  const deleted = now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old)))
   const changes = [
     ...desired.resources.flatMap(declared =>
       changeOf(declared, existing.get(resourceId(declared)), oldNames.get(resourceId(declared)), desired.set),
     ),
     ...updates.map(({ change }) => change),
-    ...now.filter(old => isOwn(old, desired.set) && !kept.has(resourceId(old))).map(deletionOf),
+    ...deleted.map(deletionOf),
   ].sort(compareResources)
   return {
     base: live.head.revision,
@@ -56,6 +64,10 @@ export function plan(live: Live, desired: Tree, adopted: ReadonlySet<string> = n
         now.filter(resource => isOwn(resource, desired.set)),
       ),
       ...renaming.warnings,
+      ...possibleRenames(
+        deleted,
+        desired.resources.filter(declared => !existing.has(resourceId(declared))),
+      ),
     ],
     unmanaged: unmanaged(
       now.filter(resource => !kept.has(resourceId(resource))),

@@ -1,5 +1,5 @@
-import type { Tree } from '../../config/types.ts'
-import { bindingName, type CanonicalSpec, decode, type Kind } from '../../schema/kinds.ts'
+import type { DeclaredResource, Tree } from '../../config/types.ts'
+import { bindingName, type CanonicalSpec, decode, type Kind, type Resource } from '../../schema/kinds.ts'
 import { name as keyName } from '../../schema/scalars.ts'
 import { resourceId } from '../../store/resources.ts'
 import type { Live, Rename, StoredResource } from '../../store/types.ts'
@@ -61,6 +61,25 @@ export function renamesOf(live: readonly StoredResource[], desired: Tree): Renam
   }
   if (conflicts.length > 0) throw new ConflictError('already_exists', conflicts)
   return { renames, warnings }
+}
+
+const RENAMABLE: ReadonlySet<Kind> = new Set<Kind>(['endpoint', 'publication', 'tenant', 'key'])
+
+/** Warns of each created resource that has the fields of exactly one that is deleted: its usage and secrets would be lost. */
+export function possibleRenames(
+  deleted: readonly Resource[],
+  created: readonly DeclaredResource[],
+): PlanWarning[] {
+  const fieldsOf = ({ kind, spec }: Resource) =>
+    `${kind} ${JSON.stringify({ ...spec, display_name: undefined })}`
+  const former = Map.groupBy(deleted, fieldsOf)
+  return [...Map.groupBy(created, fieldsOf)].flatMap(([fields, [first, ...others]]) => {
+    const [old, ...more] = former.get(fields) ?? []
+    if (!first || !old || others.length > 0 || more.length > 0 || !RENAMABLE.has(first.kind)) return []
+    const { kind, name, place } = first
+    const message = `it has the fields of ${old.name}, which is deleted; if this is a rename, add \`previous_name: ${old.name}\``
+    return [{ code: 'possible_rename', kind, name, message, place: { file: place.file, line: place.line } }]
+  })
 }
 
 /**

@@ -39,6 +39,7 @@ export interface PlanWarning {
     | 'no_secret'
     | 'renamed'
     | 'not_renamed'
+    | 'possible_rename'
     | 'users_disabled'
     | 'wallet_left'
     | 'currency_changed'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { plan } from '../../../src/services/changes/plan.ts'
 import { emptyLive } from './empty-live.ts'
-import { binding, endpoint, key, liveWith, ownedBy, publication, settings, tree } from './trees.ts'
+import { binding, endpoint, key, liveWith, ownedBy, publication, settings, tenant, tree } from './trees.ts'
 
 const codes = (made: ReturnType<typeof plan>) => made.warnings.map(({ code, name }) => `${code} ${name}`)
 const served = (name: string) => [endpoint(`${name}-ep`), publication(name), binding(name, `${name}-ep`)]
@@ -114,4 +114,38 @@ test('only what the change brings, each with its line: what stood before is not 
     }),
     expect.objectContaining({ code: 'no_secret', name: 'fresh', place: { file: 'gw.yaml', line: 77 } }),
   ])
+})
+
+test('a resource with the fields of one that is deleted may be meant as a rename', () => {
+  const live = liveWith(
+    [tenant('acme'), key('app', { limits: { rpm: 5 } }), key('old', { limits: { rpm: 7 } })].map(resource =>
+      ownedBy('default', resource),
+    ),
+  )
+  const renamed = tree(
+    tenant('acme-corp', { display_name: 'Acme' }),
+    key('web', { limits: { rpm: 5 } }, 4),
+    key('new', { limits: { rpm: 8 } }),
+  )
+  const { warnings } = plan(live, renamed)
+  expect(warnings.filter(({ code }) => code === 'possible_rename')).toEqual([
+    expect.objectContaining({ kind: 'tenant', name: 'acme-corp' }),
+    {
+      code: 'possible_rename',
+      kind: 'key',
+      name: 'web',
+      message: 'it has the fields of app, which is deleted; if this is a rename, add `previous_name: app`',
+      place: { file: 'gw.yaml', line: 4 },
+    },
+  ])
+})
+
+test('no rename is supposed where several fit, where nothing is deleted, or where one is requested', () => {
+  const own = (...names: string[]) => liveWith(names.map(name => ownedBy('default', tenant(name))))
+  const renames = (made: ReturnType<typeof plan>) =>
+    made.warnings.filter(each => each.code === 'possible_rename')
+  expect(renames(plan(own('a', 'b'), tree(tenant('c'))))).toEqual([])
+  expect(renames(plan(own('a'), tree(tenant('c'), tenant('d'))))).toEqual([])
+  expect(renames(plan(own('a'), tree(tenant('a'), tenant('c'))))).toEqual([])
+  expect(renames(plan(own('a'), tree({ ...tenant('c'), previousName: 'a' })))).toEqual([])
 })
