@@ -83,8 +83,16 @@ const MAX_ANSWERS = 128
 /** Fields and their allowed JSON kinds. */
 type FieldKinds = Readonly<Record<string, readonly JsonKind[]>>
 
+/** The names of llama.cpp, which it reads before those of OpenAI. Other servers ignore them: they bound no hold. */
+const REPLACED_FIELDS: Readonly<Record<string, string>> = {
+  n_predict: '`max_tokens` or `max_output_tokens`',
+  n_cmpl: '`n`',
+}
+
 /** The fields that the gateway reads on every path. */
 const COMMON_FIELDS: FieldKinds = {
+  n_predict: ['null'],
+  n_cmpl: ['null'],
   model: ['string'],
   stream: ['true', 'false', 'null'],
   stream_options: ['object', 'null'],
@@ -265,7 +273,7 @@ function uniqueFields(members: readonly JsonMember[], read: FieldKinds): Fields 
     names?.add(name)
     const kinds = kindsOf(name, read)
     if (kinds) {
-      if (!kinds.includes(member.kind)) throw invalid(name, `\`${name}\` must be ${kinds.join(' or ')}.`)
+      if (!kinds.includes(member.kind)) throw invalid(name, wrongKind(name, kinds))
       fields[name] = member
       continue
     }
@@ -274,6 +282,13 @@ function uniqueFields(members: readonly JsonMember[], read: FieldKinds): Fields 
       throw invalid(folded, `\`${shown(name)}\` must be written \`${folded}\`.`)
   }
   return fields
+}
+
+function wrongKind(name: string, kinds: readonly JsonKind[]): string {
+  const replacement = REPLACED_FIELDS[name]
+  return replacement === undefined
+    ? `\`${name}\` must be ${kinds.join(' or ')}.`
+    : `\`${name}\` is not supported. Send ${replacement} instead.`
 }
 
 /**

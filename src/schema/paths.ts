@@ -66,6 +66,8 @@ export const RESPONSES_PATH = {
     content: { name: 'input', form: 'items' },
     outputLimits: ['max_output_tokens'],
     cap: 'max_output_tokens',
+    // OpenAI has no `n` here, but llama.cpp reads it.
+    answers: ['n'],
     refersToStored: true,
   },
 } as const satisfies InferencePath
@@ -92,7 +94,8 @@ const PATHS = [
     format: 'chat',
     fields: {
       content: { name: 'prompt', form: 'prompts' },
-      outputLimits: ['max_tokens'],
+      // OpenAI has no `max_completion_tokens` here, but llama.cpp reads it before `max_tokens`.
+      outputLimits: ['max_tokens', 'max_completion_tokens'],
       cap: 'max_tokens',
       answers: ['n', 'best_of'],
     },

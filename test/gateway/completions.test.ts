@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
 import { json, sse } from '../support/answers.ts'
 import { billingScene, nano } from './billing-scene.ts'
-import { COMPLETIONS } from './calls.ts'
+import { CHAT, COMPLETIONS, MESSAGES, RESPONSES } from './calls.ts'
 
 const USAGE = { prompt_tokens: 30, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 20 } }
 
@@ -9,6 +9,7 @@ describe('the hold of a text completion', () => {
   it.each<[string, object, number]>([
     ['one answer', { prompt: 'hi', max_tokens: 100 }, 100],
     ['n × best_of', { prompt: 'hi', max_tokens: 100, n: 2, best_of: 3 }, 600],
+    ['the larger of two limits', { prompt: 'hi', max_tokens: 1, max_completion_tokens: 500 }, 500],
     ['each prompt', { prompt: ['a', 'b', 'c'], max_tokens: 100, n: 2 }, 600],
     ['each list of token ids', { prompt: [[1, 2], [3]], max_tokens: 100 }, 200],
     ['the published limit, without one of the client', { prompt: 'hi', n: 2 }, 2_000],
@@ -25,6 +26,15 @@ describe('the hold of a text completion', () => {
   })
 })
 
+test('the hold of a response covers each of `n` answers, which llama.cpp would write', async () => {
+  const { upstream, gateway, call, settlement } = await billingScene()
+  upstream.answerNext(json({ usage: { input_tokens: 1, output_tokens: 1 } }))
+  await (await call(RESPONSES, { input: 'hi', max_output_tokens: 100, n: 3 })).text()
+  await settlement()
+  const [hold] = gateway.ledger.holds
+  expect((hold?.tokens ?? 0) - (hold?.inputTokens ?? 0)).toBeGreaterThanOrEqual(300)
+})
+
 test.each(['best_of', 'n', 'max_tokens'])('%s must be a whole number', async field => {
   const { call, upstream } = await billingScene()
   const answer = await call(COMPLETIONS, { prompt: 'hi', [field]: '5' })
@@ -32,6 +42,19 @@ test.each(['best_of', 'n', 'max_tokens'])('%s must be a whole number', async fie
   expect(await answer.json()).toMatchObject({ error: { code: 'invalid_parameter', param: field } })
   expect(upstream.requests).toHaveLength(0)
 })
+
+test.each(['n_predict', 'n_cmpl'])(
+  '%s, which llama.cpp would read before the names of OpenAI, is rejected',
+  async field => {
+    for (const path of [CHAT, COMPLETIONS, RESPONSES, MESSAGES]) {
+      const { call, upstream } = await billingScene()
+      const answer = await call(path, { max_tokens: 1, n: 1, [field]: 100_000 })
+      expect(answer.status).toBe(400)
+      expect(await answer.text()).toContain(`\`${field}\` is not supported.`)
+      expect(upstream.requests).toHaveLength(0)
+    }
+  },
+)
 
 describe('the bill of a text completion', () => {
   it('is its usage', async () => {
