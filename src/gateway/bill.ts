@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { checkPriced, type Permit } from '../limits/authorise.ts'
 import type { Content } from '../limits/content.ts'
-import { estimate, imagesOf, PRODUCES } from '../limits/estimate.ts'
+import { estimate, imagesOf, likelyImageTokens, PRODUCES } from '../limits/estimate.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Reservation } from '../limits/reservation.ts'
 import { AnswerMeter } from '../metering/answer-meter.ts'
@@ -129,7 +129,9 @@ export function reserve(
   const { characters = 0, durationMs: { likely: durationMs } = { likely: 0 } } = content
   const images = imagesOf({ produces, answers })
   const inputUnits = characters + durationMs > 0 ? { durationMs, characters, images: 0 } : undefined
-  const meter = new AnswerMeter(dialect, estimated.likelyInputTokens, characters, images, durationMs)
+  const imageTokens = likelyImageTokens(images, estimated)
+  const { likelyInputTokens } = estimated
+  const meter = new AnswerMeter(dialect, likelyInputTokens, characters, images, durationMs, imageTokens)
   const { onUpstreamError } = publication
   const logged = dialect === 'embeddings' ? undefined : { path, stream: call.stream }
   return new Bill(

@@ -152,8 +152,15 @@ export function imagesOf({ produces, answers = 1 }: Pick<Demand, 'produces' | 'a
   return produces === 'images' ? answers : 0
 }
 
+/** The probable output of images whose usage is not reported. */
+export function likelyImageTokens(images: number, { outputTokens }: Estimate): number {
+  return Math.min(images * LIKELY_IMAGE_TOKENS, outputTokens)
+}
+
 /** OpenAI: an image of high quality has up to 6,240 tokens, and 100 for each of three previews. */
 const IMAGE_OUTPUT_TOKENS = 8_192
+/** OpenAI: a square image of high quality. */
+const LIKELY_IMAGE_TOKENS = 4_160
 /** Speech has about 20 tokens a second, in which one reads some 15 characters. */
 const SPEECH_TOKENS_PER_CHARACTER = 4
 

@@ -28,6 +28,8 @@ export interface MeasuredUsage {
   /** Known before the answer: the text to read aloud, and the requested images. */
   readonly characters: number
   readonly images: number
+  /** The probable output of these images; never more than was held. */
+  readonly imageTokens: number
   /** The probable duration of a recording in the request. */
   readonly durationMs: number
 }
@@ -44,6 +46,7 @@ export class AnswerMeter {
   readonly #characters: number
   readonly #images: number
   readonly #durationMs: number
+  readonly #imageTokens: number
   #fields: Fields | undefined
   #meta: Fields | undefined
   #isFinal = false
@@ -53,8 +56,16 @@ export class AnswerMeter {
   #itemIds: Set<string> | undefined
 
   /** @param inputTokens The estimated input. */
-  constructor(dialect: UsageDialect, inputTokens: number, characters = 0, images = 0, durationMs = 0) {
+  constructor(
+    dialect: UsageDialect,
+    inputTokens: number,
+    characters = 0,
+    images = 0,
+    durationMs = 0,
+    imageTokens = 0,
+  ) {
     this.#durationMs = durationMs
+    this.#imageTokens = imageTokens
     this.#dialect = dialect
     this.#inputTokens = inputTokens
     this.#characters = characters
@@ -89,6 +100,8 @@ export class AnswerMeter {
   onText(bytes: number): void {
     this.#hasBegun = true
     this.#textBytes += bytes
+    // A report before more text is an interim one.
+    if (bytes > 0) this.#isFinal = false
   }
 
   /** The answer, or an item of it, may be stored under this id. */
@@ -115,6 +128,7 @@ export class AnswerMeter {
       inputTokens: this.#inputTokens,
       characters: this.#characters,
       images: this.#images,
+      imageTokens: this.#imageTokens,
       durationMs: this.#durationMs,
     }
   }
@@ -147,9 +161,17 @@ function openaiChat(fields: Fields): Usage | undefined {
   return usage({
     input: fields['prompt_tokens'],
     cached: details['cached_tokens'] ?? 0,
-    cacheWrite: 0,
-    output: fields['completion_tokens'],
+    cacheWrite: details['cache_write_tokens'] ?? 0,
+    output: completionTokens(fields),
   })
+}
+
+/** xAI counts reasoning beside `completion_tokens`, OpenAI within them; the total tells which. */
+function completionTokens(fields: Fields): unknown {
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = fields
+  const reasoning = asObject(fields['completion_tokens_details'])['reasoning_tokens']
+  if (!isCount(input) || !isCount(output) || !isCount(reasoning)) return output
+  return total === input + output + reasoning ? output + reasoning : output
 }
 
 function response(fields: Fields): Usage | undefined {

@@ -61,13 +61,16 @@ export function chargeFor(end: RequestEnd): Verdict {
   }
 }
 
-function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): Verdict {
+function charged({ outcome, hasBegun, usage: measured, price }: RequestEnd, flag?: Flag): Verdict {
   const isAnswered = outcome === 'answered'
+  // An answer with images begins when they are made: who leaves before its end may have seen them.
+  const hasLeftImages = outcome === 'client_gone' && hasBegun
   const flags: Flag[] = flag ? [flag] : []
   let usage = measured.isFinal || isAnswered ? measured.reported : undefined
   if (!usage && isAnswered && isPricedByUnits(measured, price)) usage = usageOf({})
   if (!usage) {
     usage = estimated(measured)
+    if (hasLeftImages && measured.images > 0) usage = { ...usage, outputTokens: measured.imageTokens }
     flags.push('estimated')
   }
   if (!price) flags.push('unpriced')
@@ -77,7 +80,7 @@ function charged({ outcome, usage: measured, price }: RequestEnd, flag?: Flag): 
     if (!flags.includes('estimated')) flags.push('estimated')
   }
   if (characters > 0) usage = { ...usage, characters }
-  if (images > 0 && isAnswered) usage = { ...usage, images }
+  if (images > 0 && (isAnswered || hasLeftImages)) usage = { ...usage, images }
   const amountNano = price ? cost(price, usage) : 0n
   if (isAnswered && amountNano === 0n && price && !isFree(price) && isAnyUsed(usage)) flags.push('unpriced')
   return { charge: { usage, amountNano, flags } }

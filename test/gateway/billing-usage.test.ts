@@ -47,6 +47,21 @@ describe('the bill of a stream of OpenAI', () => {
       last(100, 3, { prompt_tokens_details: { cached_tokens: 60 } }),
       { fresh: 40, cached: 60, output: 3 },
     ],
+    [
+      'charges tokens written to the cache once, at their own price',
+      last(100, 3, { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } }),
+      { fresh: 10, cached: 60, written: 30, output: 3 },
+    ],
+    [
+      'counts reasoning that the total says is beside the completion, as at xAI',
+      last(32, 9, { total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } }),
+      { fresh: 32, output: 103 },
+    ],
+    [
+      'counts reasoning within the completion once, as at OpenAI',
+      last(32, 103, { total_tokens: 135, completion_tokens_details: { reasoning_tokens: 94 } }),
+      { fresh: 32, output: 103 },
+    ],
     ['is an estimate where usage never comes', textChunk('aaaa'), 'estimated'],
     ['is an estimate where usage is negative', textChunk('aaaa') + usageChunk(7, -3), 'estimated'],
     ['is an estimate where usage is absurd', textChunk('aaaa') + usageChunk(7, 5e12), 'estimated'],

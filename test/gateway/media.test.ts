@@ -27,6 +27,29 @@ describe('images', () => {
     expect(gateway.ledger.holds[0]?.amountNano).toBe(80_000_000n)
   })
 
+  it.each<[string, string, number]>([
+    ['by their number', '{ per_image: "0.04" }', 80_000_000],
+    ['by a likely number of tokens', '{ output: "10" }', 2 * 4_160 * 10_000],
+  ])('that their client has begun to read are billed %s when it leaves', async (_how, price, amount) => {
+    const { upstream, gateway, call, settlement } = await billingScene({ price })
+    const image = `{"b64_json":"${'A'.repeat(400_000)}"}`
+    upstream.answerNext(
+      reply({
+        headers: { 'content-type': 'application/json' },
+        body: [`{"data":[${image},${image}`],
+        framing: 'chunked',
+        ending: 'hang',
+      }),
+    )
+    const leaving = new AbortController()
+    const answer = await call(IMAGES, { model: 'own', prompt: 'a cat', n: 2 }, { signal: leaving.signal })
+    await readUntil(answer, text => text.length > 400_000)
+    leaving.abort()
+    const { amountNano, usage, flags } = await settlement()
+    expect([amountNano, usage.images, flags]).toEqual([BigInt(amount), 2, ['client_gone', 'estimated']])
+    expect(gateway.ledger.holds[0]?.amountNano).toBeGreaterThanOrEqual(amountNano)
+  })
+
   it('of a stream end with their bill, the last of several', async () => {
     const { upstream, gateway, call, settlement } = await billingScene()
     const event = (type: string, more: object) =>

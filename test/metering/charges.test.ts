@@ -36,10 +36,13 @@ const REPORTED = {
   inputTokens: 50,
   characters: 0,
   images: 0,
+  imageTokens: 0,
   durationMs: 0,
 }
 const UNREPORTED = { ...REPORTED, reported: undefined, isFinal: false }
 const NO_TEXT = { ...UNREPORTED, textBytes: 0 }
+
+const IMAGES = { ...NO_TEXT, images: 2, imageTokens: 7 }
 
 /** An answer of 200 with its usage, in full. */
 const WHOLE: RequestEnd = {
@@ -124,6 +127,21 @@ const TABLE: readonly { readonly row: string; readonly cases: readonly Case[] }[
           usage: { ...UNREPORTED, reported: { ...EXACT, outputTokens: 1 } },
         },
         [{ ...EXACT, outputTokens: 5 }, 'client_gone', 'estimated'],
+      ],
+    ],
+  },
+  {
+    row: '| client left an answer with images that had begun | all images; reported usage if seen, else input and a likely figure for each image | `client_gone`, `estimated` |',
+    cases: [
+      [
+        'usage not seen',
+        { outcome: 'client_gone', usage: IMAGES },
+        [{ ...INPUT_ESTIMATE, outputTokens: 7, images: 2 }, 'client_gone', 'estimated'],
+      ],
+      [
+        'usage seen',
+        { outcome: 'client_gone', usage: { ...IMAGES, reported: EXACT, isFinal: true } },
+        [{ ...EXACT, images: 2 }, 'client_gone'],
       ],
     ],
   },

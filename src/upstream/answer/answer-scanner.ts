@@ -6,13 +6,13 @@ export const MAX_ANSWER_DEPTH = 1_024
 
 /**
  * The names of members that contain model output, below the root's members: `content`, `refusal` and the `arguments` of
- * a tool call (OpenAI, vLLM), `text` and `partial_json` (Anthropic); reasoning as `reasoning_content` (DeepSeek, vLLM),
- * `reasoning` (OpenRouter, vLLM), `thinking` (Anthropic), and in parts inside `reasoning_details` (OpenRouter). Some
- * servers send the same reasoning under two names; it counts once.
+ * a tool call (OpenAI, vLLM), the `transcript` of speech (OpenAI), `text` and `partial_json` (Anthropic); reasoning as
+ * `reasoning_content` (DeepSeek, vLLM), `reasoning` (OpenRouter, vLLM), `thinking` (Anthropic), and in parts inside
+ * `reasoning_details` (OpenRouter). Some servers send the same reasoning under two names; it counts once.
  */
 const NAMES = countedNames(
   [
-    ['content', 'refusal', 'arguments', 'text', 'partial_json'],
+    ['content', 'refusal', 'arguments', 'text', 'partial_json', 'transcript'],
     ['finish_reason', 'stop_reason'],
     ['reasoning_content'],
     ['reasoning'],

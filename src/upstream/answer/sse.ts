@@ -31,6 +31,7 @@ const NEWLINE = Buffer.from('\n')
 const NOTHING = Buffer.alloc(0)
 const LF = 0x0a
 const CR = 0x0d
+const BACKSLASH = 0x5c
 /** Ends any open event; the first LF may belong to a CR before it. */
 const EVENT_END = Buffer.from('\n\n\n')
 
@@ -249,7 +250,7 @@ export class SseAnswer implements AnswerFilter {
       const { name, kind, start, end } = member
       if (name === 'model' && kind === 'string') edits.push(this.#named(member))
       else if (name === 'usage' && kind === 'object') observer.onMember(name, textOf(bytes, data, member))
-      else if (name === 'delta' && kind === 'string') observer.onText(end - start - QUOTES_BYTES)
+      else if (name === 'delta' && kind === 'string') observer.onText(textBytes(bytes, start, end))
       else if (name === 'error' && kind === 'object') ending = 'error'
       else if (name === 'type' && ENDS.media.has(textOf(bytes, data, member).toString('latin1'))) {
         ending = scanner.done && this.#isLastAnswer() ? 'last' : ending
@@ -345,7 +346,7 @@ export class SseAnswer implements AnswerFilter {
       const { name, kind, start, end } = member
       if (name === 'response' && kind === 'object') this.#lookInside(bytes, data, member, event, edits)
       else if (name === 'model' && kind === 'string') edits.push(this.#named(member))
-      else if (name === 'delta' && kind === 'string') observer.onText(end - start - QUOTES_BYTES)
+      else if (name === 'delta' && kind === 'string') observer.onText(textBytes(bytes, start, end))
       else if (name === 'item' && kind === 'object') {
         observer.onText(0)
         for (const inner of membersOf(bytes, data, member)) this.#notifyId('item', bytes, data, inner)
@@ -406,6 +407,14 @@ export class SseAnswer implements AnswerFilter {
   #named(model: JsonMember): Edit {
     return { start: model.start, end: model.end, bytes: this.#options.nameJson }
   }
+}
+
+/** The length of a string as text, without its quotes and escapes. */
+function textBytes(bytes: Buffer, start: number, end: number): number {
+  const text = bytes.subarray(start, end)
+  return text.includes(BACKSLASH)
+    ? Buffer.byteLength(JSON.parse(text.toString()) as string)
+    : text.length - QUOTES_BYTES
 }
 
 function isText(text: Buffer, bytes: Buffer, start: number, end: number): boolean {
