@@ -217,7 +217,11 @@ function toCall(
   let outputLimit: number | undefined
   for (const field of read.outputLimits ?? []) {
     const limit = count(field, Number.MAX_SAFE_INTEGER)
-    if (limit !== undefined) outputLimit = Math.max(outputLimit ?? 0, limit)
+    if (limit === undefined) continue
+    // Some servers read a 0 as "unlimited": the other one would not bound the hold.
+    if (outputLimit !== undefined && (limit === 0) !== (outputLimit === 0))
+      throw invalid(field, 'One output limit is 0, and another is not.')
+    outputLimit = Math.max(outputLimit ?? 0, limit)
   }
   let answers = 1
   for (const field of read.answers ?? []) answers *= Math.max(count(field, MAX_ANSWERS) ?? 1, 1)

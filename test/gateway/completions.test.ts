@@ -56,6 +56,15 @@ test.each(['n_predict', 'n_cmpl'])(
   },
 )
 
+test.each([
+  { max_tokens: 0, max_completion_tokens: 1 },
+  { max_tokens: 1, max_completion_tokens: 0 },
+])('a limit of 0, which some servers read as unlimited, is rejected beside another: %o', async limits => {
+  const { call, upstream } = await billingScene()
+  expect((await call(CHAT, limits)).status).toBe(400)
+  expect(upstream.requests).toHaveLength(0)
+})
+
 describe('the bill of a text completion', () => {
   it('is its usage', async () => {
     const { upstream, call, settlement } = await billingScene()
