@@ -156,7 +156,7 @@ const BILLS: Readonly<Record<CallPath, Readonly<Record<OutcomeName, string>>>> =
     'error after the head': 'charged 0 partial,estimated',
     'cut off': 'charged 0 partial,estimated',
     'left before the first byte': 'charged 0 client_gone,estimated',
-    'left in the middle': 'charged 0 client_gone,estimated',
+    'left in the middle': 'charged 300000 client_gone,estimated',
   },
   '/v1/audio/speech': {
     whole: 'charged 300000',
@@ -174,7 +174,7 @@ const BILLS: Readonly<Record<CallPath, Readonly<Record<OutcomeName, string>>>> =
     'error after the head': 'charged 0 partial,estimated',
     'cut off': 'charged 0 partial,estimated',
     'left before the first byte': 'charged 0 client_gone,estimated',
-    'left in the middle': 'charged 0 client_gone,estimated',
+    'left in the middle': 'charged 300000 client_gone,estimated',
   },
   '/v1/audio/transcriptions': {
     whole: 'charged 300000',
