@@ -58,7 +58,7 @@ export function LogIn({
             {entering.isPending ? 'Logging in…' : 'Log in'}
           </button>
           <button type="button" className="button quiet" onClick={onLinkUsed}>
-            Log in with a password
+            Use a password
           </button>
         </div>
       </main>
