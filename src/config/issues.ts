@@ -135,12 +135,20 @@ function fieldsHere({ schema, extraFields = [] }: IssueContext, inner: Path): st
 /** Field names of other gateways. */
 const KNOWN_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
   ['api_key', ['upstream_key', 'secret']],
+  ['credential', ['upstream_key', 'secret']],
+  ['key', ['upstream_key', 'secret']],
   ['token', ['upstream_key', 'secret']],
   ['api_base', ['base_url']],
   ['url', ['base_url']],
   ['provider', ['protocol']],
   ['type', ['protocol', 'kind']],
   ['model', ['served_model', 'models']],
+  ['max_parallel_requests', ['concurrency', 'max_concurrency']],
+  ['endpoint', ['bindings']],
+  ['fallbacks', ['bindings']],
+  ['cost', ['price']],
+  ['prio', ['priority']],
+  ['max_budget', ['budget']],
   ['expires', ['expires_at']],
 ])
 
