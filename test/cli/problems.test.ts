@@ -33,4 +33,25 @@ describe('a problem as text', () => {
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
     expect(text).toContain('> 1 | \\u{1b}[31mred\n')
   })
+
+  it('is one of at most 100, errors before warnings, and the rest is counted', () => {
+    const at = (severity: Problem['severity'], line: number): Problem => ({
+      ...problem,
+      severity,
+      place: { file: 'gw.yaml', line, column: 1 },
+    })
+    const warnings = Array.from({ length: 80 }, (_, index) => at('warning', index + 1))
+    const errors = Array.from({ length: 40 }, (_, index) => at('error', index + 101))
+    const text = problemsToText([...warnings, ...errors], 'text', plain)
+    const lines = [...text.matchAll(/^gw\.yaml:(\d+):1 /gm)].map(([, line]) => Number(line))
+    expect(lines).toEqual([...range(101, 140), ...range(1, 60)])
+    expect(text).toMatch(/\n\nand 20 more: `--format json` has them all\n\n$/)
+
+    const annotations = problemsToText([...warnings, ...errors], 'github', plain)
+    expect(annotations.match(/^::/gm)).toHaveLength(120)
+  })
 })
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+}

@@ -6,10 +6,25 @@ import type { Format } from '../format.ts'
 import { workflowCommand } from './github.ts'
 import { printable, type Style } from './style.ts'
 
-/** Each problem with its place, its code frame and its hint, an empty line after each. */
+/** More would scroll the first one out of the buffer of a terminal, and one cause often makes them all. */
+const MAX_PROBLEMS = 100
+
+/**
+ * Each problem with its place, its code frame and its hint, an empty line after each. Of more than 100, text has the
+ * first 100, errors before warnings, and says how many follow.
+ */
 export function problemsToText(problems: readonly Problem[], format: Format, style: Style): string {
   if (format === 'github') return problems.map(annotation).join('')
-  return problems.map(problem => `${problemToText(problem, style)}\n\n`).join('')
+  const shown = problems.length <= MAX_PROBLEMS ? problems : mostSevere(problems)
+  const text = shown.map(problem => `${problemToText(problem, style)}\n\n`).join('')
+  const rest = problems.length - shown.length
+  return rest === 0 ? text : `${text}and ${rest} more: \`--format json\` has them all\n\n`
+}
+
+function mostSevere(problems: readonly Problem[]): Problem[] {
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  const warnings = problems.filter(({ severity }) => severity !== 'error')
+  return [...errors, ...warnings].slice(0, MAX_PROBLEMS)
 }
 
 export function problemsToJson(problems: readonly Problem[]): Json {
