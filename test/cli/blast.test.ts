@@ -43,6 +43,8 @@ describe('the blast radius of a plan', () => {
     dir = tempDir(onTestFinished)
     dir.write('gw.yaml', BEFORE)
     expect((await run('apply --yes --skip-probe')).exit).toBe(0)
+    const keys = ['app', 'old', ...many.map((_, at) => `k${at}`)]
+    expect((await run(`keys issue ${keys.join(' ')}`)).exit).toBe(0)
     const calls = Array.from({ length: 40 }, (_, at) => ({
       id: `r${at}`,
       atMs: NOON_MS - HOUR_MS,

@@ -89,6 +89,7 @@ describe('gw show', () => {
 
 describe('gw rollback', () => {
   it('makes all of an earlier revision stand again, of every owner, as a new one', async () => {
+    await run('keys issue robot')
     const { exit, stdout } = await run('rollback 1 --yes')
     expect(exit).toBe(0)
     await expect(stdout).toMatchFileSnapshot('golden/rollback.txt')

@@ -131,6 +131,7 @@ describe('gw diff --format github', () => {
       `version: 1\nendpoints:\n  one: ${endpoint}\n${more}publications:\n  chat: { bindings: [{ endpoint: one }] }\nkeys:\n  app: { kind: platform, models: ${models} }\n`
     dir.write('gw.yaml', tree('[chat]', `  two: ${endpoint}\n`))
     await gw(['apply', '--yes', '--skip-probe'], world)
+    await gw(['keys', 'issue', 'app'], world)
     dir.write('gw.yaml', tree('[other]'))
     const { exit, stdout } = await gw(['diff', '--format', 'github', '--exit-code'], world)
     expect(exit).toBe(2)

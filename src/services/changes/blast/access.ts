@@ -5,7 +5,7 @@ import type { AccessChange } from './types.ts'
 /** How a plan changes which key may call which model. */
 export interface AccessChanges {
   readonly changes: readonly AccessChange[]
-  /** Keys that lose some or all of their models, including deleted and disabled keys. */
+  /** Keys in use that lose some or all of their models, including deleted and disabled keys. */
   readonly broken: number
 }
 
@@ -17,12 +17,14 @@ type Access = ReadonlyMap<string, ModelSet>
  * models of the key and of its tenant.
  *
  * @param held names of suspended keys, before and after.
+ * @param unusable names of keys without a valid secret: no client has one that could break.
  * @param nowMs keys that have expired by then call nothing.
  */
 export function accessChanges(
   before: readonly Resource[],
   after: readonly Resource[],
   held: ReadonlySet<string>,
+  unusable: ReadonlySet<string>,
   nowMs: number,
 ): AccessChanges {
   const sets = new ModelSets([...listed(before), ...listed(after)])
@@ -34,14 +36,14 @@ export function accessChanges(
   for (const [key, old] of had) {
     const next = has.get(key)
     if (!next) {
-      if (!isEmpty(old)) broken++
+      if (!isEmpty(old) && !unusable.has(key)) broken++
       continue
     }
     const [loses, gains] = [without(old, next), without(next, old)]
     const losesSome = !isEmpty(loses)
     // A client that has the secret gets 401.
     const losesSecret = oldHashes.get(key) !== undefined && oldHashes.get(key) !== newHashes.get(key)
-    if (losesSome || (losesSecret && !isEmpty(old))) broken++
+    if ((losesSome || (losesSecret && !isEmpty(old))) && !unusable.has(key)) broken++
     if (!losesSome && isEmpty(gains)) continue
     const losesAll = losesSome && isEmpty(next)
     const id = `${losesAll} ${loses.join()} ${gains.join()}`

@@ -2,6 +2,7 @@ import type { Resource } from '../../../schema/kinds.ts'
 import { resourceId } from '../../../store/resources.ts'
 import type { Live, Rename } from '../../../store/types.ts'
 import { currencyOf } from '../../settings.ts'
+import { keyStates } from '../key-view.ts'
 import { liveUnderNewNames, withBindings } from '../renames.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
@@ -29,11 +30,8 @@ export async function blastRadius(
   // The ledger knows the names of now.
   const known = underOldNames(use, silent)
   const all = () => true
-  const {
-    resources: before,
-    holds,
-    balances = [],
-  } = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
+  const renamed = liveUnderNewNames(live, withBindings(silent, live.resources, all), all)
+  const { resources: before, holds, balances = [] } = renamed
   const nowMs = live.atMs
   const next = new Map(after.map(resource => [resourceId(resource), resource]))
   const touched = before.flatMap(old => {
@@ -44,7 +42,8 @@ export async function blastRadius(
     now ? [{ before: old, after: now }] : [],
   )
   const held = new Set(holds.map(({ key }) => key))
-  const access = accessChanges(before, after, held, nowMs)
+  const unusable = [...keyStates(renamed)].flatMap(([name, state]) => (state === 'active' ? [] : [name]))
+  const access = accessChanges(before, after, held, new Set(unusable), nowMs)
   return {
     access: access.changes,
     brokenKeys: access.broken,

@@ -4,7 +4,7 @@ import type { CallPath } from '../../../schema/paths.ts'
 /** The impact of a plan on callers, beyond its changed fields. All lists are sorted. */
 export interface BlastRadius {
   readonly access: readonly AccessChange[]
-  /** Keys that lose some or all of their models. */
+  /** Keys with a valid secret that lose some or all of their models. */
   readonly brokenKeys: number
   /** Publications that lose their last usable endpoint: calls will answer 503. */
   readonly unserved: readonly string[]

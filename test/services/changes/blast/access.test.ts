@@ -91,7 +91,7 @@ test('what a key loses and gains is what a gateway would reject and let through'
   fc.assert(
     fc.property(resources, resources, (before, after) => {
       const [had, has] = [served(before), served(after)]
-      const { changes, broken } = accessChanges(before, after, new Set(), NOW_MS)
+      const { changes, broken } = accessChanges(before, after, new Set(), new Set(), NOW_MS)
       const found = new Map(changes.flatMap(change => change.keys.map(name => [name, change] as const)))
       let breaks = 0
       for (const [name, old] of had) {
@@ -124,15 +124,18 @@ describe('keys that lose and gain the same', () => {
       key('k4', { models: ['b'] }),
     ]
     const after = [publication('b'), publication('c'), ...before.filter(({ kind }) => kind === 'key')]
-    expect(accessChanges(before, after, new Set(), NOW_MS).changes).toEqual([
+    expect(accessChanges(before, after, new Set(), new Set(), NOW_MS).changes).toEqual([
       { keys: ['k1', 'k2', 'k3'], loses: ['a'], gains: [], losesAll: true },
     ])
   })
 
   test('a key that is held by hand can lose nothing', () => {
     const before = [publication('a'), key('k')]
-    expect(accessChanges(before, [key('k')], new Set(['k']), NOW_MS)).toEqual({ changes: [], broken: 0 })
-    expect(accessChanges(before, [key('k')], new Set(), NOW_MS).broken).toBe(1)
+    expect(accessChanges(before, [key('k')], new Set(['k']), new Set(), NOW_MS)).toEqual({
+      changes: [],
+      broken: 0,
+    })
+    expect(accessChanges(before, [key('k')], new Set(), new Set(), NOW_MS).broken).toBe(1)
   })
 })
 
@@ -151,7 +154,7 @@ test('keys whose holders are locked out are broken', () => {
     key('same', { hash: `sha256:${'2'.repeat(64)}` }),
     key('later', { expires_at: '2026-11-26T00:00:00Z' }),
   ]
-  expect(accessChanges(before, after, new Set(), NOW_MS).broken).toBe(2)
+  expect(accessChanges(before, after, new Set(), new Set(), NOW_MS).broken).toBe(2)
 })
 
 test('ten thousand keys and five hundred models are compared in a moment', () => {
@@ -160,7 +163,13 @@ test('ten thousand keys and five hundred models are compared in a moment', () =>
     key(`k${at}`, { models: [`vendor${at % 7}/*`, `vendor1/model-${at % 500}`, `*-${at % 90}`] }),
   )
   const started = performance.now()
-  const { broken } = accessChanges([...models, ...keys], [...models.slice(1), ...keys], new Set(), NOW_MS)
+  const { broken } = accessChanges(
+    [...models, ...keys],
+    [...models.slice(1), ...keys],
+    new Set(),
+    new Set(),
+    NOW_MS,
+  )
   expect(broken).toBeGreaterThan(1_000)
   expect(performance.now() - started).toBeLessThan(2_000)
 })

@@ -4,7 +4,7 @@ import { moveText } from '../../../../src/services/changes/blast/prices.ts'
 import { blastRadius } from '../../../../src/services/changes/blast/radius.ts'
 import { NEVER_USED } from '../../../../src/services/changes/blast/use.ts'
 import { verdict } from '../../../../src/services/changes/blast/verdict.ts'
-import type { Rename } from '../../../../src/store/types.ts'
+import type { Rename, StoredSecret } from '../../../../src/store/types.ts'
 import { inMemory } from '../../../store/ledger/in-memory.ts'
 import { call, hold, NOON_MS, settle } from '../../../store/ledger/rows.ts'
 import { binding, endpoint, key, liveWith, node, ownedBy, publication, settings, tenant } from '../trees.ts'
@@ -40,12 +40,19 @@ const radius = (before: Resource[], after: Resource[], use = NEVER_USED, renames
   blastRadius(
     liveWith(
       before.map(resource => ownedBy('default', { ...resource, place: { file: 'f', line: 1, column: 1 } })),
-      { atMs: NOON_MS },
+      { atMs: NOON_MS, secrets: secretsOf(before) },
     ),
     after,
     renames,
     use,
   )
+
+/** One valid secret for each key but `unissued`. */
+function secretsOf(resources: readonly Resource[]): StoredSecret[] {
+  return resources
+    .filter(({ kind, name }) => kind === 'key' && name !== 'unissued')
+    .map(({ name }, id) => ({ id, key: name, createdAtMs: NOON_MS - 48 * HOUR_MS }))
+}
 
 const served = [endpoint('east'), publication('gpt'), binding('gpt', 'east')]
 
@@ -216,6 +223,14 @@ test('a quota or a budget that is spent already is shown', async () => {
   const total = await radius(budget('1', 'day'), budget('0.0000014', 'total'), use)
   expect(total.limits, 'another window is another budget').toMatchObject([{ limit: 'budget', used: 1_600n }])
   expect(total.limits[0]).not.toHaveProperty('before')
+})
+
+test('only a key with a valid secret can break', async () => {
+  const before = [...served, key('app'), key('unissued'), key('hashed', { hash: `sha256:${'1'.repeat(64)}` })]
+  expect((await radius(before, served)).brokenKeys).toBe(2)
+  const without = [...served, key('unissued', { models: ['other'] })]
+  const { brokenKeys, access } = await radius([...served, key('unissued')], without)
+  expect({ brokenKeys, access }).toMatchObject({ brokenKeys: 0, access: [{ keys: ['unissued'] }] })
 })
 
 test('the verdict counts what matters, and says where nothing does', async () => {
