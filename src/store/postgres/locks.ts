@@ -3,7 +3,7 @@
  * numbers together are the key of a lock.
  */
 export const OF_GW = 0x6777
-export const LOCKS = { migrations: 1, writes: 2, folds: 3 } as const
+export const LOCKS = { migrations: 1, writes: 2, folds: 3, partitions: 4 } as const
 
 const LOCK_TIMEOUT = '5s'
 /** A process that was stopped in a transaction must not lock the others out for ever. */

@@ -46,3 +46,20 @@ test('days of holds are dropped up to the first that a gateway has not folded, b
   await insert(one, FIRST)
   expect(await left()).toEqual([FIRST, today])
 })
+
+test('several gateways that need the same day at once all have it', async () => {
+  const { url, query } = await storeDatabase(onTestFinished)
+  const gateways = Array.from({ length: 6 }, () => {
+    const db = new LaneConnection(parsePostgresUrl(url, 'test'))
+    onTestFinished(() => db.close())
+    return { db, partitions: new Partitions() }
+  })
+  await Promise.all(gateways.map(({ db }) => db.connect()))
+  const days = Array.from({ length: 40 }, (_, day) => FIRST + day * 86_400_000)
+  for (const day of days)
+    await Promise.all(gateways.map(({ db, partitions }) => partitions.ensure(db, 'holds', [day])))
+  const made = await query<{ name: string }>(
+    `select c.relname as name from pg_inherits join pg_class c on c.oid = inhrelid where inhparent = 'holds'::regclass`,
+  )
+  expect(made.filter(({ name }) => /^holds_2026(01|02)/.test(name))).toHaveLength(days.length)
+})

@@ -1,5 +1,5 @@
 import { type PlainSql, prepare } from '../../engine.ts'
-import { codeOf } from '../faults.ts'
+import { LOCKS, OF_GW } from '../locks.ts'
 import { NOW_MS } from './clock-of-store.ts'
 import type { Database } from './lane-connection.ts'
 
@@ -10,9 +10,6 @@ const HOLDS_KEPT_MS = 7 * DAY_MS
 /** Each table, the column that decides about the partition, and the time that a partition has. */
 const TABLES = { holds: 'day', ledger: 'month', call_logs: 'day' } as const
 export type PartitionedTable = keyof typeof TABLES
-
-/** Of two processes that make a partition at once, one gets one of these. */
-const EXISTS = /^(42P07|23505|42710|42P17)$/
 
 interface Partition {
   readonly name: string
@@ -44,25 +41,26 @@ export class Partitions {
 
 /**
  * Attached, not created as a partition: for that PostgreSQL would wait for all who read the table, and all who write it
- * would wait behind.
+ * would wait behind. At midnight every gateway makes the next day: the lock lets one do it, and the others find it. An
+ * error would end the transaction of a caller that is in one.
  */
 async function makePartition(
   db: Database,
   table: PartitionedTable,
   { name, fromMs, toMs }: Partition,
-  isRetry = false,
 ): Promise<void> {
-  const { rows } = await db.query('select 1 from pg_inherits where inhrelid = to_regclass($1)', [name])
+  const isAttached = `select 1 from pg_inherits where inhrelid = to_regclass('${name}')`
+  const { rows } = await db.query(isAttached)
   if (rows.length > 0) return
-  try {
-    await db.query(`
-      select set_config('synchronous_commit', 'on', true);
-      create table if not exists ${name} (like ${table} including defaults including constraints including indexes);
-      alter table ${table} attach partition ${name} for values from (${fromMs}) to (${toMs})`)
-  } catch (error) {
-    if (isRetry || !EXISTS.test(codeOf(error))) throw error
-    await makePartition(db, table, { name, fromMs, toMs }, true)
-  }
+  await db.query(`
+    select set_config('synchronous_commit', 'on', true);
+    do $$ begin
+      perform pg_advisory_xact_lock(${OF_GW}, ${LOCKS.partitions});
+      if not exists (${isAttached}) then
+        create table if not exists ${name} (like ${table} including defaults including constraints including indexes);
+        alter table ${table} attach partition ${name} for values from (${fromMs}) to (${toMs});
+      end if;
+    end $$`)
 }
 
 /** Removes the partitions of a table that have only rows from before a time. */
