@@ -3697,7 +3697,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["event"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                    };
                 };
             };
         };
@@ -4249,7 +4252,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["playground_event"];
+                    "text/event-stream": {
+                        data: string;
+                        event: string;
+                    };
                 };
             };
         };

@@ -41,6 +41,15 @@ test('only paths of the gateway are asked', async () => {
   }
 })
 
+test.each(['', 'gw key', 'ключ', 'a\nb'])(
+  'the secret %j, which no header can have, is invalid',
+  async secret => {
+    const { status, body } = await scene.call('call_playground', { as, body: { ...BODY, secret } })
+    expect(status).toBe(422)
+    expect(body.errors).toMatchObject([{ pointer: '/secret' }])
+  },
+)
+
 test('what is no name of a model is not in the audit', async () => {
   const body = { ...BODY, body: { model: 'm'.repeat(100_000) } }
   await call(body)

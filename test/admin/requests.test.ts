@@ -186,7 +186,7 @@ describe('every answer', () => {
   }
 
   test('of every operation, with and without a session, is not cached and shows no stack', async () => {
-    const params = { name: 'none', publication: 'none', endpoint: 'none' }
+    const params = { name: 'none', publication: 'none', endpoint: 'none', id: '9' }
     for (const id of OPERATION_IDS.filter(id => id !== 'log_out' && id !== 'log_out_everywhere')) {
       const { method, answer } = operation(id)
       const nonsense = method === 'GET' ? {} : { body: { x: 1 } }

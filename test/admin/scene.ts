@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { expect } from 'vitest'
 import { configurationsOn } from '../../src/admin/configurations.ts'
 import { startControl } from '../../src/admin/server.ts'
 import type { Clock } from '../../src/base/clock.ts'
@@ -21,6 +22,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { testClock } from '../support/test-clock.ts'
 import { ON_POSTGRES } from '../support/test-engine.ts'
 import type { WhenOver } from '../support/when-over.ts'
+import { undocumented } from './documented.ts'
 
 export const PASSWORD = 'correct horse battery'
 /** As dear as it should be it would be most of the time of these tests. */
@@ -84,6 +86,7 @@ export interface ControlScene {
   readonly probed: readonly ProbeOrder[]
   readonly addUser: (name: string, role: Role, tenant?: string) => Promise<void>
   readonly logIn: (name: string, carrier?: Carrier) => Promise<LoggedIn>
+  /** An answer that the document does not have fails the test. */
   readonly call: (id: OperationId, sent?: Sent) => Promise<Answered>
   /** The same by hand. */
   readonly send: (method: string, path: string, init?: RequestInit) => Promise<Answered>
@@ -202,13 +205,13 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       body: (isJson ? JSON.parse(text) : undefined) as AnswerBody,
     }
   }
-  const call = (id: OperationId, sent: Sent = {}): Promise<Answered> => {
+  const call = async (id: OperationId, sent: Sent = {}): Promise<Answered> => {
     const { method, path } = operation(id)
     const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(sent.params?.[name] ?? ''),
     )
     const query = sent.query ? `?${new URLSearchParams(sent.query).toString()}` : ''
-    return send(method, `${API_PREFIX}${filled}${query}`, {
+    const answered = await send(method, `${API_PREFIX}${filled}${query}`, {
       headers: {
         ...(sent.body !== undefined && { 'content-type': 'application/json' }),
         ...sent.as?.headers,
@@ -216,6 +219,8 @@ export async function controlScene(whenOver: WhenOver, options: SceneOptions = {
       },
       ...(sent.body !== undefined && { body: JSON.stringify(sent.body) }),
     })
+    expect(undocumented(id, answered)).toEqual([])
+    return answered
   }
   return {
     url: listener.url,

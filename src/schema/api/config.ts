@@ -390,6 +390,6 @@ export const configOperations = {
         .strictObject({ ...outcome, followed_files: z.array(followedFiles).optional() })
         .meta({ id: 'rolled_back' }),
     },
-    errors: ['not_found', 'not_servable', 'changed_meanwhile'],
+    errors: ['not_found', 'not_servable', 'changed_meanwhile', 'too_many_deletes'],
   },
 } as const satisfies Record<string, Operation>

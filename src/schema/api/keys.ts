@@ -81,7 +81,7 @@ export const keyOperations = {
       'The key has no secret yet, unless `hash` is set: issue one next. Users of a tenant create keys of their tenant within the bounds of its `self_service`; the name starts with that of the tenant and a slash.',
     body: z.strictObject({ name, ...policy }).meta({ id: 'new_key' }),
     answer: { status: 201, description: 'The key.', schema: shown, etag: true },
-    errors: ['already_exists', 'managed_by_config', 'not_servable', 'too_many_keys'],
+    errors: ['already_exists', 'forbidden', 'managed_by_config', 'not_servable', 'too_many_keys'],
   },
   get_key: {
     method: 'GET',
@@ -114,7 +114,7 @@ export const keyOperations = {
     params: byName,
     target: 'key',
     answer: { status: 200, description: 'The key is deleted.', schema: revised },
-    errors: ['managed_by_config'],
+    errors: ['forbidden', 'managed_by_config'],
     ifMatch: 'optional',
   },
   issue_key: {

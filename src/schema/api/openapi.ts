@@ -90,15 +90,25 @@ function describeOperation(id: OperationId, schemas: Schemas): JsonSchema {
           }),
         },
         ...(answer.schema && {
-          content: {
-            [answer.isStream ? 'text/event-stream' : 'application/json']: {
-              schema: schemas.of(answer.schema),
-            },
-          },
+          content: answer.isStream
+            ? { 'text/event-stream': { schema: eventOf(schemas.of(answer.schema)) } }
+            : { 'application/json': { schema: schemas.of(answer.schema) } },
         }),
       },
       ...failures(id),
     },
+  }
+}
+
+/** Of a stream the schema of each event: its name, and its data as text. */
+function eventOf(data: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    properties: {
+      event: { type: 'string', description: 'The `event` of the data.' },
+      data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },
+    },
+    required: ['event', 'data'],
   }
 }
 
@@ -151,7 +161,7 @@ function failures(id: OperationId): Record<string, JsonSchema> {
 
 /** The errors of an operation: those of its table row, and those that its shape implies. */
 export function faultsOf(id: OperationId): readonly ApiCode[] {
-  const { params, ifMatch, errors = [], method } = operation(id)
+  const { params, ifMatch, errors = [], method, needsSession } = operation(id)
   const allowed = permission(id)
   const codes: ApiCode[] = ['bad_request', 'misdirected', 'invalid_request']
   // Also without a declared body: the server reads an unexpected body to reject it.
@@ -159,7 +169,7 @@ export function faultsOf(id: OperationId): readonly ApiCode[] {
     codes.push('invalid_json', 'request_timeout', 'request_too_large', 'unsupported_media_type')
   if (allowed !== 'anyone') codes.push('not_logged_in')
   if (isCounted(id)) codes.push('too_many_changes')
-  if (allowed !== 'anyone' && allowed.tenant === undefined) codes.push('forbidden')
+  if (needsSession || (allowed !== 'anyone' && allowed.tenant === undefined)) codes.push('forbidden')
   if (method !== 'GET') codes.push('cross_site')
   if (params) codes.push('not_found')
   if (ifMatch) codes.push('changed_meanwhile')

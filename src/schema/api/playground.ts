@@ -34,7 +34,12 @@ export const playgroundOperations = {
       'Relays one inference call to a gateway of this store, with the secret of a key, and answers with its answer as events. The call is a real one: it counts against the limits of the key and is charged. A user has at most four open at a time.',
     body: z
       .strictObject({
-        secret: z.string().min(1).max(512).meta({ format: 'password' }).describe('The secret of a key.'),
+        secret: z
+          .string()
+          .max(512)
+          .regex(/^[\x21-\x7e]+$/, 'printable characters without spaces')
+          .meta({ format: 'password' })
+          .describe('The secret of a key, as a header can have it.'),
         path: z.enum(CALL_PATHS),
         body: z.record(z.string(), z.json()).describe('The body of the call.'),
       })
