@@ -5,6 +5,7 @@ import { type PostgresAddress, parsePostgresUrl } from './address.ts'
 import { PostgresConnections } from './connection.ts'
 import { PostgresEngine } from './engine.ts'
 import { migrate } from './migrate.ts'
+import { assertSettings } from './server-settings.ts'
 
 export interface OpenPostgresOptions {
   readonly mode: StoreMode
@@ -34,7 +35,7 @@ export async function openPostgres(
 
 /**
  * Connects to a database that has the tables of gw by then.
- * @throws {CommandError} as `migrate`; store_locked
+ * @throws {CommandError} as `assertSettings` and `migrate`; store_locked
  */
 export async function openConnections(
   address: PostgresAddress,
@@ -43,6 +44,7 @@ export async function openConnections(
 ): Promise<PostgresConnections> {
   const connections = await PostgresConnections.open(address)
   try {
+    await assertSettings(connections)
     await migrate(connections, mode, onMigration)
     return connections
   } catch (error) {
