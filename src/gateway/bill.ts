@@ -16,6 +16,7 @@ import {
   type Price,
   type RejectedCall,
   type StoredResponse,
+  UndecidedHold,
   type Usage,
 } from '../schema/ledger.ts'
 import type { InferencePath } from '../schema/paths.ts'
@@ -210,7 +211,7 @@ export class Bill {
 
   /**
    * @throws {GwError} unavailable if the ledger cannot write the hold; insufficient_balance if another process has debited
-   *   the balance. Nothing is held or counted then.
+   *   the balance. Nothing is held or counted then, or soon.
    */
   async open(): Promise<void> {
     const { reservation } = this.#terms
@@ -219,7 +220,8 @@ export class Bill {
     } catch (error) {
       this.#ended = Promise.resolve()
       if (error instanceof BalanceShort) throw reservation.uncovered(error)
-      reservation.withdraw()
+      if (error instanceof UndecidedHold) void error.decided.then(() => reservation.withdraw())
+      else reservation.withdraw()
       throw error
     }
   }

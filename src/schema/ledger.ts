@@ -1,3 +1,5 @@
+import { GwError } from '../base/catalogue/wire.ts'
+
 /**
  * The types that limits, ledger and reports share. Money is integer nano-units (1e-9) of the currency; a charge is
  * rounded up once.
@@ -105,6 +107,20 @@ export class BalanceShort extends Error {
     super('the prepaid balance does not cover the hold')
     this.balanceNano = balanceNano
     this.heldNano = heldNano
+  }
+}
+
+/**
+ * A hold was rejected, but the store may have it. No other call may use its part of a limit until `decided`: if its gateway
+ * were killed before, both would be charged.
+ */
+export class UndecidedHold extends GwError {
+  override readonly name = 'UndecidedHold'
+  /** Resolves when the store does not have the hold, or has its end. */
+  readonly decided: Promise<void>
+  constructor(reason: string, decided: Promise<void>) {
+    super('unavailable', undefined, { reason })
+    this.decided = decided
   }
 }
 

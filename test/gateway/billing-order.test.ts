@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { GwError } from '../../src/base/catalogue/wire.ts'
+import { UndecidedHold } from '../../src/schema/ledger.ts'
 import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import {
@@ -58,6 +59,18 @@ describe('a hold', () => {
     expect(gateway.ledger.calls).toEqual([])
     expect(upstream.connectionsMade).toBe(0)
     expect(gateway.logged).toMatchObject([{ reason: 'disk full' }, { reason: 'disk full' }])
+  })
+
+  it('that the store may have is a 503, and its part of the limits is free only when the store has none', async () => {
+    const { gateway, call } = await billingScene()
+    const decided = Promise.withResolvers<void>()
+    gateway.ledger.beforeOpen = () => Promise.reject(new UndecidedHold('no answer', decided.promise))
+    await expectOpenaiError(await call(CHAT, {}), { status: 503, code: 'unavailable', type: 'server_error' })
+    await gateway.nextLogged()
+    expect(gateway.limiter.openHolds).toBe(1)
+    decided.resolve()
+    await decided.promise
+    expectNothingHeld(gateway)
   })
 })
 

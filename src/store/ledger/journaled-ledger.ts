@@ -118,7 +118,7 @@ export class JournaledLedger extends ThreadedLedger {
       return row
     } catch {
       // Its row may be written once the disk works again.
-      this.release(hold)
+      void this.release(hold)
       throw unavailable('the ledger could not be written')
     }
   }
@@ -274,7 +274,7 @@ export class JournaledLedger extends ThreadedLedger {
         const pending = this.#take(report.seq)
         if (!pending) return
         if (pending.isRejected && pending.query.query === 'hold') {
-          if (report.answer === undefined) this.release(pending.query.hold)
+          if (report.answer === undefined) void this.release(pending.query.hold)
         } else pending.resolve(report.answer)
         return
       }

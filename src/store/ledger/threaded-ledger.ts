@@ -1,3 +1,4 @@
+import { asError } from '../../base/as-error.ts'
 import { GwError } from '../../base/catalogue/wire.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import type {
@@ -115,14 +116,15 @@ export abstract class ThreadedLedger implements Ledger {
     this.#rejectedTimer?.cancel()
   }
 
-  /** The hold was rejected, and is written nevertheless: it must not stay open. */
-  protected release(hold: Hold): void {
+  /** The hold was rejected, and is written nevertheless: it must not stay open. Resolves when it does not. */
+  protected async release(hold: Hold): Promise<void> {
     const endedAtMs = this.#clock.nowMs()
-    this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' }).catch(
-      (error: Error) => {
-        this.#events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${error.message}`)
-      },
-    )
+    try {
+      await this.end({ ...claimOf(hold), kind: 'release', endedAtMs, reason: 'unavailable' })
+    } catch (error) {
+      const { message } = asError(error)
+      this.#events.onAlarm(`hold ${hold.requestId} was rejected and stays open: ${message}`)
+    }
   }
 
   #postRejected(): void {

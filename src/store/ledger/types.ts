@@ -53,7 +53,7 @@ export interface Ledger {
   /**
    * Resolves when the hold is written, so that it survives the process, with its number for `durable`.
    * @throws {BalanceShort} if the hold is prepaid and the balance does not cover it. {GwError} unavailable, if the hold
-   * cannot be written. Nothing is held then.
+   * cannot be written. Nothing is held then, unless it is an UndecidedHold.
    */
   open(hold: Hold): Promise<number>
   /** What acknowledged rows survive from now on; `power` until it is called. */

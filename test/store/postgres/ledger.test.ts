@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import type { Hold } from '../../../src/schema/ledger.ts'
+import { type Hold, UndecidedHold } from '../../../src/schema/ledger.ts'
+import { USAGE_COLUMNS } from '../../../src/store/ledger/columns.ts'
 import { LedgerThread } from '../../../src/store/ledger/ledger-thread.ts'
 import { openLedger } from '../../../src/store/ledger/open-ledger.ts'
 import { openStore } from '../../../src/store/open.ts'
@@ -14,17 +15,25 @@ import { type Database, LaneConnection } from '../../../src/store/postgres/ledge
 import { ownIdentity } from '../../../src/store/postgres/ledger/process-identity.ts'
 import { recoverInstances } from '../../../src/store/postgres/ledger/recovery.ts'
 import type { RegisteredInstance } from '../../../src/store/shares/registry.ts'
+import { faultyWay } from '../../support/faulty-way.ts'
 import { storeDatabase } from '../../support/postgres.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { WORKER_URL } from '../ledger/opened.ts'
 import { call, hold, NOON_MS, release, settle } from '../ledger/rows.ts'
 
+interface OpenOptions {
+  readonly leaseMs?: number
+  readonly openTimeoutMs?: number
+  /** Another way to the database. */
+  readonly url?: string
+}
+
 async function setUp() {
   const database = await storeDatabase(onTestFinished)
   const events: string[] = []
   const folder = tempDir(onTestFinished).path
-  const open = async (more: { readonly leaseMs?: number } = {}) => {
-    const ledger = await openLedger(database.url, {
+  const open = async ({ url = database.url, ...more }: OpenOptions = {}) => {
+    const ledger = await openLedger(url, {
       clock: systemClock,
       folder,
       events: {
@@ -107,6 +116,29 @@ describe('the ledger in PostgreSQL', () => {
     expect(await database.query('select count(*)::int as ends from ledger')).toEqual([{ ends: 1 }])
   })
 
+  test('releases a hold that the store has, but whose answer was lost before the gateway was fenced', async () => {
+    const { database, events, open } = await setUp()
+    const port = Number(new URL(database.url).port)
+    const way = await faultyWay(port, onTestFinished)
+    const ledger = await open({ openTimeoutMs: 100, url: database.url.replace(`:${port}/`, `:${way.port}/`) })
+    const today = { openedAtMs: Date.now(), deadlineMs: Date.now() + 60_000 }
+    // Its names and its partition are known then, so that the next hold itself is what is sent.
+    await ledger.open(hold('first', today))
+    await ledger.end(release('first'))
+    way.set('stall answers')
+    const rejected = (await ledger
+      .open(hold('lost', today))
+      .catch((error: unknown) => error)) as UndecidedHold
+    expect(rejected).toBeInstanceOf(UndecidedHold)
+    await expect.poll(() => database.query('select attempt from holds')).toHaveLength(2)
+    way.set('cut')
+    await database.execute('update instances set is_fenced = 1')
+    way.set('open')
+    await rejected.decided
+    expect(await database.query('select kind from ledger')).toEqual([{ kind: 1 }, { kind: 1 }])
+    expect(events).toContainEqual(expect.stringContaining('fenced: this gateway gave no sign of life'))
+  })
+
   test('knows that it is fenced also without a call', async () => {
     const { open, database, events } = await setUp()
     const idle = await open({ leaseMs: 1_000 })
@@ -185,6 +217,52 @@ describe('the ledger in PostgreSQL', () => {
     expect(isLate).toBe(true)
     expect(await recover(db)).toEqual([])
     expect(freed).toEqual(['after own ends', { kept: [], spent: 400 }])
+  })
+
+  test('frees the share of a gateway only with the ends in the sums that another one wrote, which was fenced meanwhile', async () => {
+    const { ledger, database, open } = await setUp()
+    const today = { openedAtMs: Date.now(), deadlineMs: Date.now() + 60_000 }
+    await ledger.open(hold('left', today))
+    await open()
+    const [one, other] = (
+      await database.query<{ id: string }>('select id from instances order by serial')
+    ).map(({ id }) => id) as [string, string]
+    await database.execute(`update instances set is_fenced = 1, fenced_by = '${other}' where id = '${one}'`)
+    const db = new LaneConnection(parsePostgresUrl(database.url, 'test'))
+    onTestFinished(() => db.close())
+    const own = await insertInstance(db, ownIdentity(), 60_000)
+    // Between the list of instances and the fence a third gateway fences the recoverer, which has ended the hold by then.
+    const overtaken: Database = {
+      async query(text, values) {
+        if (/set is_fenced = 1, fenced_by/.test(text) && values?.[0] === one) {
+          await database.execute(`
+            insert into ledger (instance, kind, at_ms, opened_at_ms, request, attempt, key_id, tenant_id, publication_id,
+              endpoint_id, amount_nano, ${USAGE_COLUMNS.join(', ')}, flags)
+            select (select serial from instances where id = '${other}'), 0, opened_at_ms, opened_at_ms, request, attempt,
+              key_id, tenant_id, publication_id, endpoint_id, 400, 300, 0, 0, 100, 0, 0, 0, 0, 0 from holds;
+            update instances set is_fenced = 1 where id = '${other}'`)
+        }
+        return db.query(text, values)
+      },
+    }
+    const spent: unknown[] = []
+    const shares = {
+      async recover(id: string) {
+        const [sums] = await database.query<{ tokens: number }>(
+          'select tokens::int as tokens from key_totals',
+        )
+        if (id === one) spent.push(sums?.tokens)
+        return false
+      },
+    }
+    await recoverInstances(overtaken, shares as never, own, {
+      tickMs: 0,
+      fencedSinceMs: new Map(),
+      mayExpire: false,
+      left: { write: () => Promise.resolve(), remove: () => undefined },
+      foldOwn: () => Promise.resolve(),
+    })
+    expect(spent).toEqual([400])
   })
 
   test.each([

@@ -158,7 +158,7 @@ export class HoldLane {
     ids.begin(this)
     const inserted = await insertHolds(this.#db, instance, references, holds)
     if (!inserted.isAlive) {
-      await this.#onFence()
+      await this.#onFence(isRetry)
       return
     }
     ids.end(this, inserted.lastId)
@@ -223,12 +223,14 @@ export class HoldLane {
   }
 
   /** The lease may be over because the server was away: then it is renewed, unless another gateway was faster. */
-  async #onFence(): Promise<void> {
+  async #onFence(isRetry: boolean): Promise<void> {
     const { renew, onFenced, report, ids } = this.#context
     if (await renew()) return
+    const before = isRetry ? await this.#committed(this.#batch.map(({ hold }) => hold)) : []
     onFenced()
     ids.end(this, undefined)
-    const rejected = [...this.#batch, ...this.#queue]
+    const rejected = [...this.#batch.filter(({ hold }) => !before.includes(hold)), ...this.#queue]
+    this.#held(this.#batch.filter(({ hold }) => before.includes(hold)))
     this.#batch = []
     this.#queue = []
     for (const { number } of rejected)

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../../base/clock.ts'
-import type { CallRecord, Hold, HoldEnd } from '../../../schema/ledger.ts'
+import { type CallRecord, type Hold, type HoldEnd, UndecidedHold } from '../../../schema/ledger.ts'
 import type { Durability } from '../../../schema/settings.ts'
 import { ByteWriter } from '../../journal/bytes.ts'
 import { encodeRow } from '../../journal/row-codec.ts'
@@ -37,8 +37,8 @@ interface PendingHold {
   readonly sinceMs: number
   readonly resolve: (number: number) => void
   readonly reject: (error: Error) => void
-  /** Its caller has been rejected; if it is written nevertheless, it must be released. */
-  isRejected: boolean
+  /** Its caller has been rejected: if it is written nevertheless, it must be released. See {@link UndecidedHold}. */
+  onDecided?: () => void
 }
 
 interface PendingEnd {
@@ -121,7 +121,7 @@ export class PostgresLedger extends ThreadedLedger {
     if (number instanceof Error) return Promise.reject(number)
     return new Promise((resolve, reject) => {
       const sinceMs = this.#options.clock.monotonicMs()
-      this.#holds.set(number, { hold, sinceMs, resolve, reject, isRejected: false })
+      this.#holds.set(number, { hold, sinceMs, resolve, reject })
       this.#watch()
     })
   }
@@ -284,7 +284,7 @@ export class PostgresLedger extends ThreadedLedger {
     const pending = this.#holds.get(number)
     if (!pending) return
     this.#holds.delete(number)
-    if (pending.isRejected) this.release(pending.hold)
+    if (pending.onDecided) void this.release(pending.hold).then(pending.onDecided)
     else {
       this.#unsynced.add(number, order)
       this.#open.set(idOf(pending.hold), pending.hold)
@@ -296,7 +296,11 @@ export class PostgresLedger extends ThreadedLedger {
     this.#queued -= 1
     const pending = this.#holds.get(number)
     this.#holds.delete(number)
-    if (!pending || pending.isRejected) return
+    if (!pending) return
+    if (pending.onDecided) {
+      pending.onDecided()
+      return
+    }
     if (this.#isFenced) {
       pending.reject(unavailable(fault))
       return
@@ -334,11 +338,12 @@ export class PostgresLedger extends ThreadedLedger {
     const before = this.#options.clock.monotonicMs() - this.#options.openTimeoutMs
     for (const [number, pending] of this.#holds) {
       if (!this.#inProblem && pending.sinceMs > before) return
-      if (pending.isRejected) continue
-      pending.isRejected = true
+      if (pending.onDecided) continue
+      const { promise, resolve } = Promise.withResolvers<void>()
+      pending.onDecided = resolve
       this.#cancelled.push(number)
       this.#postSoon()
-      pending.reject(unavailable('the ledger does not answer'))
+      pending.reject(new UndecidedHold('the ledger does not answer', promise))
     }
   }
 

@@ -66,8 +66,8 @@ export async function recoverInstances(
           return sinceMs + lifeMs <= tickMs
         })
     if (forgotten.length > 0) return forgotten
-    // Others may have begun to recover it, and have ended as well.
-    for (const ended of instances)
+    // Others may have begun to recover it, and have ended as well, since the list was read.
+    for (const ended of await selectInstances(db))
       if (ended.id === id || (ended.isFenced && ended.id !== own)) await fold(db, ended.id, undefined)
     await foldOwn()
     if (holds.length < MOST_HOLDS && (await shares.recover(id, holds)) && (await deleteInstance(db, id))) {
