@@ -92,6 +92,19 @@ describe('a stream', () => {
       expect(await loggedFor(gateway, answer)).toMatchObject({ outcome: 'answered' })
     }
   })
+
+  it.each(['chunked', 'close'] as const)(
+    'is complete without [DONE] after its finish reason and usage (%s)',
+    async framing => {
+      const finish = event('b').replace('"}}]', '"},"finish_reason":"stop"}]')
+      const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}\n\n'
+      upstream.answerNext(sse([event('a'), finish, usage], { framing }))
+      const answer = await (await send(CHAT, STREAM)).answer()
+      expect(answer.text()).toBe(`${named('a')}${finish.replace('served-oai', 'ext-both')}${usage}`)
+      expect(answer.whole).toBe(true)
+      expect(await loggedFor(gateway, answer)).toMatchObject({ outcome: 'answered' })
+    },
+  )
 })
 
 describe('a stream that breaks', () => {

@@ -301,6 +301,48 @@ describe('the end of a stream', () => {
   })
 })
 
+describe('a chat without [DONE]', () => {
+  const delta = `data: {"model":${named},"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n`
+  const finish = `data: {"model":${named},"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n`
+  const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
+  const noChoices = 'data: {"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
+  const both = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n`
+  const bothTurned = `data: {"usage":{"prompt_tokens":1},"choices":[{"finish_reason":"stop","delta":{},"index":0}]}\n\n`
+  const interim = 'data: {"choices":[{"index":0,"delta":{"content":"b"}}],"usage":{"prompt_tokens":1}}\n\n'
+
+  it.each([
+    ['usage in an event of its own', [delta, finish, usage], 1],
+    ['usage without choices', [delta, finish, noChoices], 1],
+    ['usage beside the finish reason', [delta, delta, both], 1],
+    ['the same in another order', [interim, bothTurned], 1],
+    ['several answers', [delta, finish, finish, usage], 2],
+  ])('is complete with %s, and not before', (_title, events, answers) => {
+    const text = events.join('')
+    for (let length = 0; length <= text.length; length++) {
+      const filter = new SseAnswer(optionsFor({ answers }))
+      filter.push(Buffer.from(text.slice(0, length)))
+      expect(filter.end()).toBe(length === text.length)
+      expect(filter.failed).toBe(false)
+    }
+  })
+
+  it.each([
+    ['no usage', [delta, finish], 1],
+    ['no finish reason', [delta, usage], 1],
+    ['usage only of an interim kind', [delta, interim], 1],
+    ['usage beside one of two finish reasons', [delta, both], 2],
+    ['text after its usage', [delta, finish, usage, delta], 1],
+    ['the begin of another event after its usage', [delta, finish, usage, 'data: [DO'], 1],
+  ])('is broken with %s', (_title, events, answers) => {
+    const filter = new SseAnswer(optionsFor({ answers }))
+    for (const event of events) {
+      const bytes = Buffer.from(event)
+      if (!filter.repeated(bytes)) filter.push(bytes)
+    }
+    expect(filter.end()).toBe(false)
+  })
+})
+
 describe('odd streams', () => {
   it('are renamed behind a byte order mark, cut anywhere', () => {
     const text = `\uFEFFdata: {"model":${named}}\n\ndata: [DONE]\n\n`

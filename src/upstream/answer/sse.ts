@@ -46,6 +46,8 @@ export class SseAnswer implements AnswerFilter {
   readonly #repeats: RepeatedEvents
   #errorSeen = false
   #finishSeen = false
+  /** A chat has its finish reason and its usage, and no more text: it is complete without `[DONE]`, which some servers omit. */
+  #usageSeen = false
   #withheld: Buffer[] | undefined
   #released = false
   /** Set while an event passes in parts. */
@@ -84,7 +86,8 @@ export class SseAnswer implements AnswerFilter {
   }
 
   repeated(bytes: Buffer): ByteSource | undefined {
-    if (this.#withheld || this.#removesLineFeed || !this.#splitter.betweenEvents) return undefined
+    if (this.#withheld || this.#removesLineFeed || this.#usageSeen) return undefined
+    if (!this.#splitter.betweenEvents) return undefined
     const repeated = this.#repeats.match(bytes)
     if (repeated) this.#options.observer.onText(repeated.writtenBytes)
     return repeated
@@ -159,7 +162,7 @@ export class SseAnswer implements AnswerFilter {
 
   end(): boolean {
     const rest = this.#splitter.end()
-    let complete = this.atLast || this.#errorSeen
+    let complete = this.atLast || this.#errorSeen || (this.#usageSeen && !rest)
     this.#withheld ??= []
     // An incomplete event is dropped: it may end within a model name.
     if (!rest || this.#long) return complete
@@ -284,6 +287,7 @@ export class SseAnswer implements AnswerFilter {
       else if (member.name === 'error' && member.kind === 'string') isErrorText = true
     }
     if (isErrorText && !hasChoices) ending = 'error'
+    this.#lookFinished(usage?.kind === 'object', hasChoices && !noChoices)
     // The text of an error was not written by the model.
     if (ending === undefined) observer.onText(this.#scanner.writtenBytes)
     if (usage?.kind === 'object') {
@@ -302,6 +306,12 @@ export class SseAnswer implements AnswerFilter {
       if (hidden) edits.push(hidden)
     }
     return ending
+  }
+
+  /** Usage in an event with choices may be an interim one, and that of one of several choices. */
+  #lookFinished(hasUsage: boolean, hasChoices: boolean): void {
+    if (hasChoices) this.#usageSeen = hasUsage && this.#scanner.hasFinishReason && this.#options.answers === 1
+    else this.#usageSeen ||= hasUsage && this.#finishSeen
   }
 
   #lookAnthropic(bytes: Buffer, data: readonly number[], scanner: AnswerScanner, edits: Edit[]): Ending {
