@@ -68,6 +68,8 @@ export function upstreamRequest(
     method: path.method ?? 'POST',
     pathAndQuery: path.suffix + query,
     headers: context.corsHeaders.length > 0 ? withoutOrigin(rawHeaders) : rawHeaders,
+    // The body has been read as JSON, whatever the client calls it: `curl -d` calls it a form, and servers reject that.
+    contentType: upload || call.lengthBytes === 0 ? undefined : 'application/json',
     body: upload ? () => upload.read(edits) : splice(call.pieces, edits),
     lengthBytes: call.lengthBytes + grown,
     mayBeOpaque: path.mayBeOpaque === true,

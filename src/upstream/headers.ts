@@ -71,11 +71,17 @@ const VERDICTS: ReadonlyMap<string, Verdict> = new Map(
   USUAL.flatMap(name => [name, capitalised(name)]).map(name => [name, judge(name)]),
 )
 
-/** The forwarded headers of the client, followed by those of the endpoint. @param lengthBytes Absent: there is no body. */
+/**
+ * The forwarded headers of the client, followed by those of the endpoint.
+ *
+ * @param lengthBytes Absent: there is no body.
+ * @param contentType See {@link UpstreamRequest}.
+ */
 export function requestHeaders(
   incoming: readonly string[],
   endpointHeaders: readonly string[],
   lengthBytes: number | undefined,
+  contentType?: string,
 ): string[] {
   const named = connectionNames(incoming)
   const lines: string[] = []
@@ -83,8 +89,11 @@ export function requestHeaders(
     const name = incoming[index] as string
     const { lower, isForwardedUp } = VERDICTS.get(name) ?? judge(name)
     if (!isForwardedUp || named?.has(lower) || hasHeader(endpointHeaders, lower)) continue
+    if (lower === 'content-type' && contentType !== undefined) continue
     lines.push(name, incoming[index + 1] as string)
   }
+  if (contentType !== undefined && !hasHeader(endpointHeaders, 'content-type'))
+    lines.push('content-type', contentType)
   lines.push('accept-encoding', 'identity')
   if (lengthBytes !== undefined) lines.push('content-length', String(lengthBytes))
   for (const text of endpointHeaders) lines.push(text)
@@ -101,7 +110,7 @@ const VALID_HEAD =
  * @throws {Error} if a value has a line end, or a character that is no octet.
  */
 export function requestHead(
-  { upstream, method, pathAndQuery, headers, lengthBytes }: UpstreamRequest,
+  { upstream, method, pathAndQuery, headers, lengthBytes, contentType }: UpstreamRequest,
   { host, pathPrefix, proxyHeaders }: Pick<ClientPool, 'host' | 'pathPrefix' | 'proxyHeaders'>,
 ): string {
   const path = pathPrefix + upstream.basePath + pathAndQuery
@@ -110,6 +119,7 @@ export function requestHead(
     headers,
     upstream.headers,
     method === 'POST' || lengthBytes > 0 ? lengthBytes : undefined,
+    contentType,
   )
   for (let index = 0; index < lines.length; index += 2) head += `${lines[index]}: ${lines[index + 1]}\r\n`
   for (let index = 0; index < proxyHeaders.length; index += 2)

@@ -32,6 +32,8 @@ export interface UpstreamRequest {
   readonly pathAndQuery: string
   /** The client's headers as received; names and values alternate. */
   readonly headers: readonly string[]
+  /** Sent in place of the client's `content-type`; undefined: the client's is forwarded. */
+  readonly contentType: string | undefined
   /** The body in pieces, emptied once it has been sent and an answer has begun; or a function that reads it anew. */
   readonly body: Buffer[] | (() => AsyncIterable<Buffer>)
   readonly lengthBytes: number

@@ -288,6 +288,7 @@ const request = (more: object) => ({
   headers: [],
   body: [],
   lengthBytes: 0,
+  contentType: undefined,
   mayBeOpaque: true,
   ...more,
 })

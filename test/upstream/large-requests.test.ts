@@ -41,6 +41,7 @@ async function exchanging(body: Buffer[]) {
   const request = {
     upstream,
     method: 'POST' as const,
+    contentType: undefined,
     mayBeOpaque: false,
     pathAndQuery: '/',
     headers: [],
