@@ -243,6 +243,17 @@ const MISTAKES: readonly Mistake[] = [
     right: '/v1',
     hint: 'the client adds `/v1` by itself: end its base URL before that',
   },
+  {
+    found: /^(?:\/openai|\/v1)?\/deployments\/[^/]+(?=\/)/,
+    right: '/v1',
+    hint: 'the client is one for Azure: take OpenAI’s own, which names the model in the body',
+  },
+  { found: /^\/(?:openai|anthropic)(?=\/)/, right: '', hint: 'leave out the name of the vendor' },
+  {
+    found: /^\/v2(?=\/rerank$)/,
+    right: '/v1',
+    hint: 'the gateway has version 1 of Cohere’s API: take `cohere.Client`',
+  },
   { found: /(?<=.)\/$/, right: '', hint: 'leave out the slash at the end' },
   { found: /^(?!\/v1\/)/, right: '/v1', hint: 'end the base URL of the client in `/v1`' },
 ]

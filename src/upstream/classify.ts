@@ -113,6 +113,8 @@ export function fromDeadline(
 
 /** The statuses that concern the client's own request (spec/wire.md §1): they are forwarded. */
 const FORWARDED: ReadonlySet<number> = new Set([400, 409, 413, 422])
+/** Those of the request that a retry can change: Request Timeout and Too Early. */
+const MAY_PASS: ReadonlySet<number> = new Set([408, 425])
 
 /**
  * The failure that an answer's head represents; undefined if the answer is forwarded: a success that can be metered, or
@@ -172,14 +174,17 @@ export function fromHead(
         isOverload: true,
         ...retryHint(head),
       })
-    default:
+    default: {
       // All other 4xx concern the request: no other endpoint would accept it either.
+      const isOfRequest = status >= 400 && status < 500
       return new UpstreamFailure('upstream_error', `The model server answered ${status}.`, {
         reason,
-        mayTryNext: status < 400 || status >= 500,
+        mayTryNext: !isOfRequest,
+        ...(isOfRequest && !MAY_PASS.has(status) && { headers: { 'x-should-retry': 'false' } }),
         countsAsFailure: status >= 500,
         hasAnswered: true,
       })
+    }
   }
 }
 

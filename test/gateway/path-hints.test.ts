@@ -32,6 +32,20 @@ it.each([
     'Call `/v1/messages`: the client adds `/v1` by itself: end its base URL before that.',
   ],
   ['/chat/completions', 404, 'Call `/v1/chat/completions`: end the base URL of the client in `/v1`.'],
+  [
+    '/openai/deployments/canary/chat/completions',
+    404,
+    'Call `/v1/chat/completions`: the client is one for Azure: take OpenAI’s own, which names the model in the body.',
+  ],
+  ['/v1/deployments/canary/embeddings', 404, 'Call `/v1/embeddings`: the client is one for Azure'],
+  ['/openai/v1/responses', 404, 'Call `/v1/responses`: leave out the name of the vendor.'],
+  ['/anthropic/v1/messages', 404, 'Call `/v1/messages`: leave out the name of the vendor.'],
+  [
+    '/openai/chat/completions',
+    404,
+    'Call `/v1/chat/completions`: leave out the name of the vendor; end the base URL of the client in `/v1`.',
+  ],
+  ['/v2/rerank', 404, 'Call `/v1/rerank`: the gateway has version 1 of Cohere’s API: take `cohere.Client`.'],
   ['/responses/resp_1', 404, 'Call `/v1/responses/{id}`: end the base URL of the client in `/v1`.'],
   ['/models/gpt-canary', 404, 'Call `/v1/models/{id}`: end the base URL of the client in `/v1`.'],
 ])('%s: %i, with the path to call and what to change', async (path, status, hint) => {
