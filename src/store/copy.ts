@@ -51,7 +51,7 @@ export async function copyStore(from: string, to: string, watch: CopyWatch): Pro
     return { bytes, revision }
   } catch (error) {
     for (const side of ['', ...SIDE_FILES]) rmSync(`${to}${side}`, { force: true })
-    throw foreignFault(error, from)
+    throw isOfCopy(error) ? unwritable(error, to) : foreignFault(error, from)
   }
 }
 
@@ -115,6 +115,23 @@ async function verifyCopy(path: string, name: string): Promise<{ readonly revisi
 /** An older store is accepted: the next command that opens it for writing migrates it. */
 function acceptOlder(error: unknown): void {
   if (!(error instanceof CommandError) || error.code !== 'store_outdated') throw error
+}
+
+/** The database at `from` is only read, so that these are faults of the new file. */
+function isOfCopy(error: unknown): error is Error {
+  return error instanceof Database.SqliteError
+    ? /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/.test(error.code)
+    : error instanceof Error && 'syscall' in error
+}
+
+function unwritable(error: Error, to: string): CommandError {
+  return new CommandError(
+    'store_unavailable',
+    `The copy in ${dirname(to)} cannot be written: ${error.message}.`,
+    {
+      cause: error,
+    },
+  )
 }
 
 /** Not a database, or the database of another program. */

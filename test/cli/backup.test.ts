@@ -13,6 +13,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { copyStore } from '../../src/store/copy.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { fillUp, smallDisk } from '../support/small-disk.ts'
 import { type TempDir, tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 import { wholeGateway } from '../support/whole-gateway.ts'
@@ -273,3 +274,24 @@ function damage(path: string): void {
   bytes.fill(0xff, (Number(root) - 1) * pageBytes, Number(root) * pageBytes)
   writeFileSync(path, bytes)
 }
+
+it.for([
+  ['backup', 'copy.db'],
+  ['restore', 'gw.db'],
+])(
+  'gw %s onto a disk without room names its folder, and leaves nothing there',
+  async ([command, file], ctx) => {
+    const disk = smallDisk(onTestFinished)
+    if (disk instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${disk.message}`)
+    fill(5_000)
+    expect((await run('backup copy.db')).exit).toBe(0)
+    fillUp(`${disk}/ballast`)
+    const { exit, stderr } = await run(
+      command === 'backup' ? `backup ${disk}/${file}` : `restore copy.db --store sqlite:${disk}/${file}`,
+    )
+    expect(exit).toBe(1)
+    expect(stderr).toContain(`GW2001: The copy in ${disk} cannot be written: database or disk is full.`)
+    expect(readdirSync(disk)).toEqual(['ballast'])
+    expect((await run('ledger verify')).exit).toBe(0)
+  },
+)

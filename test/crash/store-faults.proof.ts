@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
@@ -14,6 +14,7 @@ import { json, sse } from '../support/answers.ts'
 import { gate } from '../support/gate.ts'
 import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
+import { fillUp, smallDisk } from '../support/small-disk.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { whenFolded } from '../support/when-folded.ts'
 import { type WholeGateway, wholeGateway } from '../support/whole-gateway.ts'
@@ -66,7 +67,7 @@ const PROBLEMS: readonly [title: string, code: string, (folder: string) => Probl
 test.for(PROBLEMS)(
   'where the database cannot be written because %s, calls go on, prepaid ones answer 503, all say so, nothing is lost, and it heals by itself',
   async ([, code, problemFor], ctx) => {
-    const folder = smallDisk()
+    const folder = smallDisk(onTestFinished)
     if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
     const { gateway, upstream, call } = await scene(folder, '', 'billing: prepaid')
     const credit = { tenant: 'paying', amountNano: 1_000_000_000n, reference: 'invoice-1' }
@@ -135,7 +136,7 @@ test.for(PROBLEMS)(
 )
 
 test('a gateway does not start on a database that is read-only, and says so', async ctx => {
-  const folder = smallDisk()
+  const folder = smallDisk(onTestFinished)
   if (folder instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${folder.message}`)
   const { gateway, ports } = await scene(folder)
   await gateway.serving.close(0)
@@ -201,29 +202,6 @@ test('a debit of another process is off the balance at once: what it took is nei
   expect(await store.accounting.wallet('acme')).toMatchObject({ heldNano: 0n })
   expect(await store.accounting.verify()).toMatchObject({ findings: [] })
 })
-
-/** A file system of 5 MiB, or why there is none. */
-function smallDisk(): string | Error {
-  const { path } = tempDir(onTestFinished)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=5m', 'tmpfs', path], { stdio: 'pipe' })
-  } catch (error) {
-    return error as Error
-  }
-  onTestFinished(() => void execFileSync('umount', ['--lazy', path]))
-  return path
-}
-
-/** To the last byte: SQLite finds room in half a page. */
-function fillUp(path: string): void {
-  for (let bytes = 1_048_576; bytes >= 1; bytes /= 2) {
-    try {
-      for (;;) writeFileSync(path, Buffer.alloc(bytes), { flag: 'a' })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
-  }
-}
 
 async function scene(folder: string, tenant = '', paying = '') {
   const upstream = await scriptedUpstream(onTestFinished)

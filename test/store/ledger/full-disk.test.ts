@@ -1,25 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { tempDir } from '../../support/temp-dir.ts'
+import { fillUp, smallDisk } from '../../support/small-disk.ts'
 import { openBoth } from './opened.ts'
 import { hold, settle } from './rows.ts'
 import { verified } from './verified.ts'
 
-/** A file system of 4 MiB, or why there is none. */
-function smallDisk(): string | Error {
-  const { path } = tempDir(onTestFinished)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', path], { stdio: 'pipe' })
-  } catch (error) {
-    return error as Error
-  }
-  onTestFinished(() => void execFileSync('umount', ['--lazy', path]))
-  return path
-}
-
 test('a disk that fills up: calls go on in the journal, and are in the store when there is room again', async ctx => {
-  const disk = smallDisk()
+  const disk = smallDisk(onTestFinished, 4)
   if (disk instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${disk.message}`)
   const { ledger, store, said, hear } = await openBoth({ openTimeoutMs: 300 }, disk)
   const deadlineMs = Date.now() + 60_000
@@ -45,7 +32,7 @@ test('a disk that fills up: calls go on in the journal, and are in the store whe
 })
 
 test('rows that a full disk keeps from the store are there after the next start', async ctx => {
-  const disk = smallDisk()
+  const disk = smallDisk(onTestFinished, 4)
   if (disk instanceof Error) return ctx.skip(`no tmpfs can be mounted here: ${disk.message}`)
   const { ledger, open, store, hear } = await openBoth({}, disk)
   const opened = Array.from({ length: 200 }, (_, i) => `req_${i}`)
@@ -63,14 +50,3 @@ test('rows that a full disk keeps from the store are there after the next start'
   await next.flush()
   expect(await store.accounting.verify()).toMatchObject({ openHolds: 0, findings: [] })
 })
-
-/** To the last byte: SQLite finds room in half a page. */
-function fillUp(path: string): void {
-  for (let bytes = 1_048_576; bytes >= 1; bytes /= 2) {
-    try {
-      for (;;) writeFileSync(path, Buffer.alloc(bytes), { flag: 'a' })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
-  }
-}
