@@ -84,16 +84,20 @@ export function requestHeaders(
   contentType?: string,
 ): string[] {
   const named = connectionNames(incoming)
+  let typeToSend = hasHeader(endpointHeaders, 'content-type') ? undefined : contentType
   const lines: string[] = []
   for (let index = 0; index < incoming.length; index += 2) {
     const name = incoming[index] as string
     const { lower, isForwardedUp } = VERDICTS.get(name) ?? judge(name)
     if (!isForwardedUp || named?.has(lower) || hasHeader(endpointHeaders, lower)) continue
-    if (lower === 'content-type' && contentType !== undefined) continue
-    lines.push(name, incoming[index + 1] as string)
+    if (lower === 'content-type' && contentType !== undefined) {
+      if (typeToSend !== undefined) lines.push(name, typeToSend)
+      typeToSend = undefined
+    } else {
+      lines.push(name, incoming[index + 1] as string)
+    }
   }
-  if (contentType !== undefined && !hasHeader(endpointHeaders, 'content-type'))
-    lines.push('content-type', contentType)
+  if (typeToSend !== undefined) lines.push('content-type', typeToSend)
   lines.push('accept-encoding', 'identity')
   if (lengthBytes !== undefined) lines.push('content-length', String(lengthBytes))
   for (const text of endpointHeaders) lines.push(text)

@@ -131,7 +131,7 @@ describe('to the upstream', () => {
     await client.write(Buffer.from(post.replace('content-type: application/json\r\n', ''), 'latin1'))
     expect((await client.answer()).status).toBe(200)
     const types = upstream.lastRequest.headerLines.filter(([name]) => name.toLowerCase() === 'content-type')
-    expect(types).toEqual([['content-type', 'application/json']])
+    expect(types.map(([, type]) => type)).toEqual(['application/json'])
   })
 
   it.each([
