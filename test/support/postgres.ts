@@ -117,6 +117,13 @@ export function databasesMade(): number {
   return databases
 }
 
+/** Resolves when so many transactions of this database wait for locks. */
+export async function waiters({ query }: TestDatabase, count: number): Promise<void> {
+  const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
+    where datname = current_database() and not granted`
+  while ((await query(waiting)).length < count) await pause(5)
+}
+
 /** The server of this process: started for the first test that needs it, ended with the process. */
 function testServer(): Promise<TestServer> {
   running ??= startServer()

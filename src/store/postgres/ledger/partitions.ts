@@ -83,6 +83,14 @@ export async function dropFoldedHolds(db: Database): Promise<void> {
 }
 
 /**
+ * Keeps the entries of the ledger in their partitions until the end of the transaction. If it sees one moment, this must be its first
+ * statement: rows that were put into other partitions since that moment are in none that it reads.
+ */
+export async function lockLedger(raw: PlainSql): Promise<void> {
+  await prepare(raw, 'lock table ledger in access share mode').run()
+}
+
+/**
  * Replaces the months of the ledger that end before a time by such with only some of their rows, and into which no end of a call can
  * be written any more: what has ended of them has ended for good. In a transaction that has the table for itself.
  * @param kept the condition of the rows that stay.
