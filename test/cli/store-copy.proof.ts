@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { transferStore } from '../../src/store/transfer/transfer.ts'
@@ -7,8 +9,14 @@ import { gw } from './in-process.ts'
 import { FIRST, SECOND } from './sample-tree.ts'
 import { billed, write } from './traffic.ts'
 
-/** The lock that a gateway needs to join. */
-const JOIN = 'do $$ begin lock table instances in row exclusive mode nowait; end $$'
+/** Takes the lock that a gateway needs to join, and prints the code of the error. */
+const JOINING = `
+  import pg from 'pg'
+  const client = new pg.Client(process.argv[1])
+  await client.connect()
+  const join = 'do $$ begin lock table instances in row exclusive mode nowait; end $$'
+  process.stdout.write(await client.query(join).then(() => 'joined', error => error.code))
+  await client.end()`
 /** PostgreSQL, appendix A. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
@@ -89,19 +97,20 @@ test('a store is copied to PostgreSQL and back, and answers everything as before
 
 test('no gateway joins the database that is being copied', async () => {
   const { folder, run } = await setUp()
-  const { url, query } = await emptyDatabase(onTestFinished)
+  const { url } = await emptyDatabase(onTestFinished)
   folder.write('gw.yaml', FIRST)
   expect(await run('apply --yes --skip-probe', url)).toMatchObject({ exit: 0 })
-  // Its connection is open before the copy begins.
-  await query('select 1')
-  let joined: Promise<unknown> | undefined
+  let joined: string | undefined
   await transferStore(url, 'sqlite:copy.db', {
     clock: systemClock,
     folder: folder.path,
     signal: new AbortController().signal,
+    // The copy goes on when the other process has ended.
     onProgress: () => {
-      joined ??= query(JOIN).catch((error: Error) => error)
+      joined ??= execFileSync(process.execPath, ['--input-type=module', '-e', JOINING, url], {
+        encoding: 'utf8',
+      })
     },
   })
-  expect(await joined).toMatchObject({ code: LOCK_NOT_AVAILABLE })
+  expect(joined).toBe(LOCK_NOT_AVAILABLE)
 })
