@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { CommandError } from './catalogue/command.ts'
+import { GwError } from './catalogue/wire.ts'
 
 /** Structured logging: one JSON object per line, control characters escaped. */
 export interface Log extends Pick<Logger, 'info' | 'warn' | 'error' | 'debug'> {
@@ -41,6 +42,7 @@ function describeError(error: unknown): unknown {
   return {
     type: error.name,
     message: error.message,
+    ...(error instanceof GwError && error.reason !== undefined && { reason: error.reason }),
     ...codeOf(error),
     stack: error.stack,
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),

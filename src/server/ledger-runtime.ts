@@ -1,4 +1,6 @@
+import { CommandError } from '../base/catalogue/command.ts'
 import { HEALTH_REASONS, healthReason } from '../base/catalogue/health.ts'
+import { GwError, reasonOf } from '../base/catalogue/wire.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { yieldToEventLoop } from '../base/yield-to-event-loop.ts'
@@ -111,7 +113,7 @@ export class LedgerRuntime {
       })
     } catch (error) {
       await ledger.close()
-      throw ports.signal?.aborted ? ports.signal.reason : error
+      throw ports.signal?.aborted ? ports.signal.reason : startFault(error)
     } finally {
       ports.signal?.removeEventListener('abort', closed)
     }
@@ -191,7 +193,7 @@ export class LedgerRuntime {
       this.#checkProblem = ''
     } catch (error) {
       // Logged once: a journal that is damaged stays so.
-      const problem = String(error)
+      const problem = reasonOf(error)
       if (problem !== this.#checkProblem && !this.#closed)
         this.#ports.log.error({ err: error }, 'what other gateways left cannot be settled')
       this.#checkProblem = problem
@@ -234,6 +236,14 @@ export class LedgerRuntime {
     while (!this.#closed && (await this.ledger.pruneCallLogs(beforeMs, PRUNE_ROWS)) === PRUNE_ROWS);
     while (!this.#closed && (await this.ledger.pruneStored(nowMs, PRUNE_ROWS)) === PRUNE_ROWS);
   }
+}
+
+/** The ledger answers as it answers a call; nothing is served yet, so that an operator reads it. */
+function startFault(error: unknown): unknown {
+  if (!(error instanceof GwError)) return error
+  return new CommandError('store_unavailable', `The ledger cannot be used: ${reasonOf(error)}.`, {
+    cause: error,
+  })
 }
 
 function reportRecovered(holds: number, log: Log): void {

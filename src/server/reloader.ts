@@ -1,3 +1,4 @@
+import { reasonOf } from '../base/catalogue/wire.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { environmentProxies } from '../base/proxies.ts'
@@ -131,7 +132,7 @@ export class Reloader {
         await this.#take(await store.readState(this.#decoded?.state), isForced)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
-      this.#reject(this.#ports.holder.report().revision, [`the store cannot be read: ${String(error)}`])
+      this.#reject(this.#ports.holder.report().revision, [`the store cannot be read: ${reasonOf(error)}`])
     }
   }
 
@@ -156,7 +157,7 @@ export class Reloader {
       await this.#swap(compiled.snapshot)
     } catch (error) {
       this.#retryAtMs = clock.monotonicMs() + RETRY_MS
-      return this.#reject(state.revision, [`past usage cannot be loaded: ${String(error)}`])
+      return this.#reject(state.revision, [`past usage cannot be loaded: ${reasonOf(error)}`])
     }
     this.#retryAtMs = Number.POSITIVE_INFINITY
     this.#lastProblem = ''

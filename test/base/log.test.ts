@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { GwError } from '../../src/base/catalogue/wire.ts'
 import { GatheredLines } from '../../src/base/gathered-lines.ts'
 import { createLog } from '../../src/base/log.ts'
 import { readableLines } from '../../src/base/readable-lines.ts'
@@ -36,6 +37,16 @@ test('of an error only its words are written, never what hangs on it', () => {
     err: { message: 'failed', cause: { message: 'rejected', code: 'ECONNREFUSED' } },
   })
   expect(text).not.toContain('canary')
+})
+
+test('an error that clients get is logged with its reason', () => {
+  const text = logged(false, log =>
+    log.error(
+      { err: new GwError('unavailable', undefined, { reason: 'the store has not answered' }) },
+      'said',
+    ),
+  )
+  expect(JSON.parse(text)).toMatchObject({ err: { type: 'GwError', reason: 'the store has not answered' } })
 })
 
 test('a line whose fields are JSON already is like any other', () => {

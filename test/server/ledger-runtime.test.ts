@@ -3,18 +3,25 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import type { Reservation } from '../../src/limits/reservation.ts'
-import { LedgerRuntime } from '../../src/server/ledger-runtime.ts'
+import { LedgerRuntime, type LedgerRuntimePorts } from '../../src/server/ledger-runtime.ts'
 import { LedgerThread } from '../../src/store/ledger/ledger-thread.ts'
 import { openStore } from '../../src/store/open.ts'
 import { holding, keyEntry, MODEL, snapshotOf, tenantEntry, used } from '../limits/limits-scene.ts'
+import { WORKER_URL } from '../store/ledger/opened.ts'
 import { verified } from '../store/ledger/verified.ts'
 import { canonical, MINE, put } from '../store/samples.ts'
+import { faultyWay } from '../support/faulty-way.ts'
+import { storeDatabase } from '../support/postgres.ts'
 import { makeReadOnly, READ_ONLY_WORKER } from '../support/read-only-ledger.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { type TestClock, testClock } from '../support/test-clock.ts'
 
 const DAY_MS = 86_400_000
 const KEY = keyEntry('app')
+
+interface OpenOptions extends Pick<LedgerRuntimePorts, 'signal' | 'clockOffMs' | 'ledgerThread'> {
+  readonly url?: string
+}
 
 async function scene() {
   const folder = tempDir(onTestFinished)
@@ -31,14 +38,14 @@ async function scene() {
     lines,
     path: folder.at('gw.db'),
     openRequests: () => raw.prepare('select request_id from open_holds order by 1').pluck().all(),
-    open: async (signal?: AbortSignal) => {
-      const books = await LedgerRuntime.open(`sqlite:${folder.at('gw.db')}`, {
-        ...(signal && { signal }),
+    open: async ({ url = `sqlite:${folder.at('gw.db')}`, ...more }: OpenOptions = {}) => {
+      const books = await LedgerRuntime.open(url, {
         clock,
         log,
         cwd: folder.path,
         ledgerThread: new LedgerThread(READ_ONLY_WORKER),
         onDeath: error => lines.push(`death: ${error.message}`),
+        ...more,
       })
       onTestFinished(() => books.ledger.close(0).then(() => undefined))
       await books.prepare(snapshotOf(KEY))
@@ -222,9 +229,28 @@ test('a signal ends a start that waits for a store which another program has loc
   onTestFinished(() => void raw.close())
   raw.exec('begin immediate')
   const stop = new AbortController()
-  const opening = open(stop.signal)
+  const opening = open({ signal: stop.signal })
   await vi.waitFor(() => expect(lines.join('')).toContain('the ledger cannot be written'), 20_000)
   stop.abort(new Error('stopped'))
   clock.advance(1_000)
   await expect(opening).rejects.toThrow('stopped')
+})
+
+test('a server that no longer answers while the ledger begins is a store that cannot be used', async () => {
+  const { url } = await storeDatabase(onTestFinished)
+  const port = Number(new URL(url).port)
+  const way = await faultyWay(port, onTestFinished)
+  const { open } = await scene()
+  const opened = open({
+    url: url.replace(`:${port}/`, `:${way.port}/`),
+    ledgerThread: new LedgerThread(WORKER_URL),
+    clockOffMs: async () => {
+      way.set('swallow answers')
+      return 0
+    },
+  })
+  await expect(opened).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('Query read timeout'),
+  })
 })

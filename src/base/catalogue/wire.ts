@@ -315,3 +315,9 @@ export class GwError extends Error {
     return showsEndpoints ? this.message : (this.withoutEndpoint ?? this.message)
   }
 }
+
+/** What went wrong, for operators: the reason of a GwError says more than its message. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof GwError && error.reason !== undefined) return error.reason
+  return error instanceof Error ? error.message : String(error)
+}

@@ -333,6 +333,19 @@ describe('the ledger in PostgreSQL', () => {
     await expect.poll(totals, { timeout: 15_000 }).toEqual([{ tokens: 400 }])
   })
 
+  test('does not begin in a database that is only read, and says what to do', async () => {
+    const { database, open } = await setUp()
+    await database.execute(`
+      do $$ begin
+        execute format('alter database %I set default_transaction_read_only = on', current_database());
+      end $$`)
+    await expect(open()).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringContaining('read-only transaction'),
+      hint: expect.stringContaining('replica'),
+    })
+  })
+
   test('goes on after all its connections were ended', async () => {
     const { ledger, database, events } = await setUp()
     await ledger.open(hold('a'))

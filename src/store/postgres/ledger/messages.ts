@@ -43,7 +43,8 @@ export interface PostgresItems {
 /** A message from the thread. */
 export type PostgresReport =
   | { readonly is: 'ready'; readonly instance: string }
-  | { readonly is: 'unavailable'; readonly message: string }
+  /** The ledger could not be begun. */
+  | { readonly is: 'unavailable'; readonly message: string; readonly hint: string | undefined }
   /** Holds are committed; `order` counts such reports. */
   | { readonly is: 'held'; readonly numbers: readonly number[]; readonly order: number }
   /** A hold was not written, and never will be: why. */

@@ -3,7 +3,7 @@ import { CommandError } from '../../../base/catalogue/command.ts'
 import type { Clock } from '../../../base/clock.ts'
 import type { LedgerThread } from '../../ledger/ledger-thread.ts'
 import type { Ledger, LedgerEvents } from '../../ledger/types.ts'
-import { nameOfAddress, parsePostgresUrl } from '../address.ts'
+import { parsePostgresUrl } from '../address.ts'
 import { EndJournal } from './end-journal.ts'
 import type { PostgresReport } from './messages.ts'
 import { PostgresLedger } from './postgres-ledger.ts'
@@ -35,10 +35,8 @@ export async function openPostgresLedger(
   const { worker, first } = await thread.start({ address, batchRows, leaseMs, journalRoot })
   const report = first as PostgresReport
   if (report.is === 'unavailable') {
-    throw new CommandError(
-      'store_unavailable',
-      `${nameOfAddress(address)} cannot be used: ${report.message}.`,
-    )
+    const { message, hint } = report
+    throw new CommandError('store_unavailable', message, hint === undefined ? {} : { hint })
   }
   if (report.is !== 'ready') throw new Error(`the ledger's thread reported ${report.is} before it was ready`)
   const onProblem = (error: Error) =>

@@ -1,6 +1,10 @@
 import type { MessagePort } from 'node:worker_threads'
+import { asError } from '../../../base/as-error.ts'
+import { CommandError } from '../../../base/catalogue/command.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { TextCache } from '../../journal/bytes.ts'
+import { nameOfAddress } from '../address.ts'
+import { postgresFault } from '../faults.ts'
 import { LaneConnection } from './lane-connection.ts'
 import { type PostgresPost, type PostgresReport, type PostgresSettings, unpack } from './messages.ts'
 import { PostgresWriter } from './writer.ts'
@@ -19,7 +23,8 @@ export async function writePostgresLedger(port: MessagePort, settings: PostgresS
     writer = await PostgresWriter.begin({ connect, clock: systemClock, report }, settings)
   } catch (error) {
     for (const connection of connections) await connection.close()
-    report({ is: 'unavailable', message: (error as Error).message })
+    const { message, hint } = describeFault(error, nameOfAddress(settings.address))
+    report({ is: 'unavailable', message, hint })
     port.close()
     return
   }
@@ -29,4 +34,11 @@ export async function writePostgresLedger(port: MessagePort, settings: PostgresS
     else void writer.close().then(() => port.close())
   })
   report({ is: 'ready', instance: writer.instance })
+}
+
+function describeFault(error: unknown, place: string): { readonly message: string; readonly hint?: string } {
+  const fault = postgresFault(error, place)
+  return fault instanceof CommandError
+    ? fault
+    : { message: `${place} cannot be used: ${asError(error).message}.` }
 }
