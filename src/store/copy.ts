@@ -125,13 +125,8 @@ function isOfCopy(error: unknown): error is Error {
 }
 
 function unwritable(error: Error, to: string): CommandError {
-  return new CommandError(
-    'store_unavailable',
-    `The copy in ${dirname(to)} cannot be written: ${error.message}.`,
-    {
-      cause: error,
-    },
-  )
+  const message = `The copy in ${dirname(to)} cannot be written: ${error.message}.`
+  return new CommandError('store_unavailable', message, { cause: error })
 }
 
 /** Not a database, or the database of another program. */
