@@ -238,12 +238,11 @@ export class LedgerRuntime {
   }
 }
 
-/** The ledger answers as it answers a call; nothing is served yet, so that an operator reads it. */
+/** The ledger fails as it does for a call; before anything is served, an operator reads why. */
 function startFault(error: unknown): unknown {
   if (!(error instanceof GwError)) return error
-  return new CommandError('store_unavailable', `The ledger cannot be used: ${reasonOf(error)}.`, {
-    cause: error,
-  })
+  const reason = reasonOf(error).replace(/\.$/, '')
+  return new CommandError('store_unavailable', `The ledger cannot be used: ${reason}.`, { cause: error })
 }
 
 function reportRecovered(holds: number, log: Log): void {

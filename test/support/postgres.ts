@@ -118,7 +118,7 @@ export function databasesMade(): number {
 }
 
 /** Resolves when so many transactions of this database wait for locks. */
-export async function waiters({ query }: TestDatabase, count: number): Promise<void> {
+export async function lockWaiters({ query }: TestDatabase, count: number): Promise<void> {
   const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
     where datname = current_database() and not granted`
   while ((await query(waiting)).length < count) await pause(5)

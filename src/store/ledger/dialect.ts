@@ -17,6 +17,8 @@ export interface LedgerDialect {
    * the transaction ends.
    */
   readonly lockBalance: (db: Kysely<Tables>, tenant: string, nowMs: number) => Promise<void>
+  /** The first statement of a transaction that sees one moment and reads entries: no archive moves them until it ends. */
+  readonly lockEntries: (db: Kysely<Tables>) => Promise<void>
   /** Further columns of the entry of an adjustment. */
   readonly adjustmentColumns: (nowMs: number) => object
 }
@@ -28,5 +30,6 @@ export const SQLITE_LEDGER: LedgerDialect = {
   hasLogPages: true,
   // There is one writer at a time.
   lockBalance: async () => undefined,
+  lockEntries: async () => undefined,
   adjustmentColumns: () => ({}),
 }

@@ -63,7 +63,10 @@ export abstract class SqlAccounting implements Accounting {
   }
 
   walletEntries(tenant: string, page: EntriesPage = {}): Promise<readonly WalletEntry[]> {
-    return this.#ports.read(db => selectWalletEntries(db, tenant, page, this.#dialect))
+    return this.#ports.read(async db => {
+      await this.#dialect.lockEntries(db)
+      return selectWalletEntries(db, tenant, page, this.#dialect)
+    })
   }
 
   credit(adjustment: Adjustment): Promise<AdjustmentResult> {

@@ -1,4 +1,4 @@
-import { GwError } from '../../base/catalogue/wire.ts'
+import { GwError, reasonOf } from '../../base/catalogue/wire.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { InferencePath } from '../../schema/paths.ts'
@@ -117,7 +117,7 @@ export class Route {
 
   /** The answer broke off or was invalid: too late for another endpoint. */
   failedMidway(error: GwError): void {
-    const reason = error.reason ?? error.message
+    const reason = reasonOf(error)
     this.#failed(
       { countsAsFailure: true, wasSent: true, hasAnswered: true, cooldownMs: undefined, reason },
       error.code,

@@ -6,7 +6,7 @@ import type { Settlement } from '../../../src/schema/ledger.ts'
 import { priceText } from '../../../src/schema/price.ts'
 import type { Row } from '../../../src/store/ledger/messages.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { storeDatabase, waiters } from '../../support/postgres.ts'
+import { lockWaiters, storeDatabase } from '../../support/postgres.ts'
 import { postgresWriter } from '../../support/postgres-writer.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { testClock } from '../../support/test-clock.ts'
@@ -119,7 +119,7 @@ test('of two archives at once one is written, and the other leaves no file', asy
   const { dir, database, archive, accounting, findings } = await setUp()
   await database.execute('begin; lock table archives in share row exclusive mode')
   const both = Promise.allSettled([archive(AUGUST, 'july.gz'), archive(AUGUST, 'too.gz')])
-  await waiters(database, 2)
+  await lockWaiters(database, 2)
   await database.execute('commit')
   const results = await both
   const rejected = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { storeDatabase, waiters } from '../../support/postgres.ts'
+import { lockWaiters, storeDatabase } from '../../support/postgres.ts'
 import { postgresWriter } from '../../support/postgres-writer.ts'
 import { hold, NOON_MS, release, settle } from '../ledger/rows.ts'
 import { verified } from '../ledger/verified.ts'
@@ -50,15 +50,18 @@ test('a ledger that adds up has no findings', async () => {
   expect(await accounting.verify()).toEqual(verified({ entries: 3, openHolds: 1 }))
 })
 
-test('entries that an archive puts into other partitions meanwhile are no finding', async () => {
+test('entries that an archive puts into other partitions meanwhile are found by all who read them', async () => {
   const { accounting, database } = await setUp()
+  const before = await accounting.walletEntries('acme')
   await database.execute(`
     set session_replication_role = replica; begin; lock table ledger in access exclusive mode;
     create temp table moved as select * from ledger`)
   const verifying = accounting.verify()
-  await waiters(database, 1)
+  const listing = accounting.walletEntries('acme')
+  await lockWaiters(database, 2)
   await database.execute('truncate ledger; insert into ledger select * from moved; commit')
   expect(await verifying).toEqual(verified({ entries: 3, openHolds: 1 }))
+  expect(await listing).toEqual(before)
 })
 
 const OF = (request: string) => `request = '${request}'::bytea || decode(repeat('00', 12), 'hex')`

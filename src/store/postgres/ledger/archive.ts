@@ -18,7 +18,7 @@ import { PlaceSums } from '../../ledger/verify/place-sums.ts'
 import { codeOf as faultCodeOf } from '../faults.ts'
 import { insertArchive } from './archives.ts'
 import { NOW_MS } from './clock-of-store.ts'
-import { lockLedger, replacePartitions } from './partitions.ts'
+import { LOCK_LEDGER, replacePartitions } from './partitions.ts'
 import { requestIdOf } from './request-id.ts'
 import { verifyPostgres } from './verify.ts'
 
@@ -83,7 +83,7 @@ export async function archivePostgres(
 }
 
 async function selectRange(raw: PlainSql, wantedMs: number): Promise<Range> {
-  await lockLedger(raw)
+  await prepare(raw, LOCK_LEDGER).run()
   const row = await prepare<[], { now: number; open: number | null }>(
     raw,
     `select ${NOW_MS} as now, (select min(opened_at_ms) from open_holds) as open`,

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { LedgerDialect } from '../../ledger/dialect.ts'
 import type { Tables } from '../../tables.ts'
 import type { Database, Value } from './lane-connection.ts'
-import { Partitions } from './partitions.ts'
+import { LOCK_LEDGER, Partitions } from './partitions.ts'
 import { requestIdOf, toRequestBytes } from './request-id.ts'
 
 export const POSTGRES_LEDGER: LedgerDialect = {
@@ -21,6 +21,9 @@ export const POSTGRES_LEDGER: LedgerDialect = {
         leased, wanted, version)
       values (${`tenant ${tenant}`}, 'balance', 'sum', 0, 0, 0, 0, 0, ${nowMs}, 0, 0, 1)
       on conflict (owner, limit_name) do update set version = s.version + 1`.execute(db)
+  },
+  async lockEntries(db) {
+    await sql.raw(LOCK_LEDGER).execute(db)
   },
   adjustmentColumns: nowMs => ({ opened_at_ms: nowMs }),
 }

@@ -43,7 +43,7 @@ export interface PostgresItems {
 /** A message from the thread. */
 export type PostgresReport =
   | { readonly is: 'ready'; readonly instance: string }
-  /** The ledger could not be begun. */
+  /** The ledger cannot begin. */
   | { readonly is: 'unavailable'; readonly message: string; readonly hint: string | undefined }
   /** Holds are committed; `order` counts such reports. */
   | { readonly is: 'held'; readonly numbers: readonly number[]; readonly order: number }

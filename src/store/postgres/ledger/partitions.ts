@@ -11,6 +11,12 @@ const HOLDS_KEPT_MS = 7 * DAY_MS
 const TABLES = { holds: 'day', ledger: 'month', call_logs: 'day' } as const
 export type PartitionedTable = keyof typeof TABLES
 
+/**
+ * Keeps the entries of the ledger in their partitions until the end of the transaction. If it sees one moment, this must be its first
+ * statement: rows that were put into other partitions since that moment are in none that it reads.
+ */
+export const LOCK_LEDGER = 'lock table ledger in access share mode'
+
 interface Partition {
   readonly name: string
   readonly fromMs: number
@@ -80,14 +86,6 @@ export async function dropFoldedHolds(db: Database): Promise<void> {
     if (rows.length > 0) return
     await drop(db, name)
   }
-}
-
-/**
- * Keeps the entries of the ledger in their partitions until the end of the transaction. If it sees one moment, this must be its first
- * statement: rows that were put into other partitions since that moment are in none that it reads.
- */
-export async function lockLedger(raw: PlainSql): Promise<void> {
-  await prepare(raw, 'lock table ledger in access share mode').run()
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Finding, Verification, VerifyWatch } from '../../ledger/types.ts'
 import { DAY_QUARTERS, QUARTER_MS } from '../../ledger/usage-sums.ts'
 import { selectArchives } from './archives.ts'
 import { USAGE_SUMS } from './fold.ts'
-import { lockLedger } from './partitions.ts'
+import { LOCK_LEDGER } from './partitions.ts'
 import { requestIdOf } from './request-id.ts'
 import { chargeProblem, selectPrices, verifyArchives } from './verify-archives.ts'
 
@@ -169,14 +169,14 @@ interface Difference {
  * Recomputes the sums of all entries, as of one moment, and compares them with the stored sums; PostgreSQL adds up, in
  * bounded memory. Charges are compared with their prices here, a page at a time. The time before the newest archive without a file is
  * compared as one.
- * @param raw In a transaction that sees one moment: its first statement, or after `lockLedger`.
+ * @param raw In a transaction that sees one moment: its first statement, or after `LOCK_LEDGER`.
  */
 export async function verifyPostgres(
   raw: PlainSql,
   nowMs: number,
   { onProgress, signal, files = [] }: VerifyWatch = {},
 ): Promise<Verification> {
-  await lockLedger(raw)
+  await prepare(raw, LOCK_LEDGER).run()
   const archives = await selectArchives(raw)
   const archived = await verifyArchives(raw, archives, await filesOf(archives, files), signal)
   const counted = await prepare<[], { entries: number; open: number }>(
