@@ -162,7 +162,7 @@ const COLUMNS: readonly Column<ArchiveShown>[] = [
 function warnOfUnfolded(out: Output, { unfoldedRows }: LedgerChecked): void {
   if (unfoldedRows === 0) return
   out.info(
-    `${unfoldedRows} rows of the ledger were not checked: no gateway has folded the journal since a crash. Start it once, and check again.`,
+    `${unfoldedRows} rows of the ledger were not checked: they are in the journal, not yet in the store. If a gateway runs, its log says why it cannot write to the store; if none runs, start it once. Then check again.`,
   )
 }
 

@@ -21,7 +21,7 @@ const MAX_ROW_BYTES = 262_144
 /** Rows that no caller waits for become durable after this time. */
 const SYNC_AFTER_MS = { power: 2, kill: 1_000 } as const
 const FIRST_RETRY_MS = 250
-const LONGEST_RETRY_MS = 30_000
+const LONGEST_RETRY_MS = 5_000
 /** A sync that takes longer is a problem. */
 const STALLED_AFTER_MS = 5_000
 

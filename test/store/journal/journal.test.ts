@@ -264,6 +264,22 @@ describe('a journal whose disk fails', () => {
     }
     expect(at.journal.healthy).toBe(true)
   })
+
+  it('goes on within 5 seconds after an hour without a disk', async () => {
+    const at = await opened()
+    at.disk.failsToWrite = true
+    turn(at, 'a')
+    for (let seconds = 0; seconds < 3_590; seconds++) {
+      at.clock.advance(1_000)
+      await settleAll()
+    }
+    at.disk.failsToWrite = false
+    at.clock.advance(5_000)
+    await settleAll()
+    at.disk.endSync()
+    await settleAll()
+    expect(at.journal.healthy).toBe(true)
+  })
 })
 
 describe('a journal whose disk hangs', () => {
