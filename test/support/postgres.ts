@@ -124,6 +124,14 @@ export async function lockWaiters({ query }: TestDatabase, count: number): Promi
   while ((await query(waiting)).length < count) await pause(5)
 }
 
+/** Changes a setting of this database, and ends other sessions: a pooler would go on with those that have the value before. */
+export async function changeSetting({ query }: TestDatabase, setting: string, value: string): Promise<void> {
+  const [row] = await query<{ name: string }>('select current_database() as name')
+  await query(`alter database ${row?.name} set ${setting} = '${value}'`)
+  await query(`select pg_terminate_backend(pid, 10000) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`)
+}
+
 /** The server of this process: started for the first test that needs it, ended with the process. */
 function testServer(): Promise<TestServer> {
   running ??= startServer()

@@ -16,7 +16,7 @@ import { ownIdentity } from '../../../src/store/postgres/ledger/process-identity
 import { recoverInstances } from '../../../src/store/postgres/ledger/recovery.ts'
 import type { RegisteredInstance } from '../../../src/store/shares/registry.ts'
 import { faultyWay } from '../../support/faulty-way.ts'
-import { storeDatabase } from '../../support/postgres.ts'
+import { changeSetting, storeDatabase } from '../../support/postgres.ts'
 import { tempDir } from '../../support/temp-dir.ts'
 import { WORKER_URL } from '../ledger/opened.ts'
 import { call, hold, NOON_MS, release, settle } from '../ledger/rows.ts'
@@ -335,10 +335,7 @@ describe('the ledger in PostgreSQL', () => {
 
   test('does not begin in a database that is only read, and says what to do', async () => {
     const { database, open } = await setUp()
-    await database.execute(`
-      do $$ begin
-        execute format('alter database %I set default_transaction_read_only = on', current_database());
-      end $$`)
+    await changeSetting(database, 'default_transaction_read_only', 'on')
     await expect(open()).rejects.toMatchObject({
       code: 'store_unavailable',
       message: expect.stringContaining('read-only transaction'),
