@@ -160,8 +160,11 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
     sendJson(res, httpStatus, json, { 'cache-control': 'no-store' })
   }
   let nodeListener: NodeListener | undefined
-  const close = async (drainMs: number) => {
+  const beginDrain = () => {
     draining = true
+  }
+  const close = async (drainMs: number) => {
+    beginDrain()
     nodeListener?.stop()
     const endsAtMs = clock.monotonicMs() + drainMs
     const filesClosed = files?.close()
@@ -300,6 +303,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         await files?.apply()
         await reloader.reload()
       },
+      beginDrain,
       close,
       get isExporting() {
         return tracer?.isExporting ?? false

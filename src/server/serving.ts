@@ -87,6 +87,8 @@ export interface Serving {
    * served or rejected.
    */
   reload(): Promise<void>
+  /** From now on `/health` reports the drain: its workers end before {@link close}. */
+  beginDrain(): void
   /**
    * Stops accepting, lets requests in flight finish for at most `drainMs`, sends an error to the remaining clients,
    * and releases all resources. The control plane closes last: until then its `/health` reports the drain.

@@ -1,5 +1,8 @@
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { SECRET, said, scene, start } from '../crash/scene.ts'
+import { json } from '../support/answers.ts'
+import { gate } from '../support/gate.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { gw } from './in-process.ts'
 import { gwProcess, startGw } from './process.ts'
@@ -89,6 +92,34 @@ describe('gw serve -c', () => {
 })
 
 describe('gw serve', () => {
+  it('with --workers, /health of the control plane says that the workers drain', async () => {
+    const { dir, upstream } = await scene()
+    const control = ['--control-listen', '127.0.0.1:0', '--log-level', 'error']
+    const child = await start(dir, ['serve', ...LISTEN, ...control, '--workers', '1'])
+    const ended = once(child, 'exit')
+    const urlOf = async (listener: string) => (await said(child, listener)).slice(listener.length)
+    const [gatewayUrl, controlUrl] = await Promise.all([urlOf('Gateway on '), urlOf('Control plane on ')])
+    const held = gate()
+    upstream.answer(async exchange => {
+      await held.opened
+      await json({ model: 'served' })(exchange)
+    })
+    const began = fetch(`${gatewayUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: JSON.stringify({ model: 'm', max_tokens: 8, messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+    await upstream.nextRequest()
+    expect((await fetch(`${controlUrl}/health`)).status).toBe(200)
+    child.kill('SIGTERM')
+    await said(child, 'Stopping all workers.')
+    const answer = await fetch(`${controlUrl}/health`)
+    expect([answer.status, await answer.json()]).toMatchObject([503, { status: 'draining' }])
+    held.open()
+    expect((await began).status).toBe(200)
+    expect(await ended).toEqual([0, null])
+  }, 30_000)
+
   it.each([
     [['-c', '-'], 'stdin can be read only once'],
     [['--watch'], 'No configuration'],

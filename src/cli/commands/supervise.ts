@@ -105,6 +105,7 @@ async function runWorkers(
     }
     const failure = await ended
     out.info(failure ? `Stopping: ${failure.error.message}.` : 'Stopping all workers.')
+    serving?.beginDrain()
     await supervisor.close(drainMs + WORKERS_END_MS)
     if (failure) throw failure.error
     return EXIT.done

@@ -9,7 +9,7 @@ export function announce(
     nodesUrl,
     controlUrl,
     revision,
-  }: Omit<Serving, 'failed' | 'reload' | 'close' | 'isExporting'>,
+  }: Omit<Serving, 'failed' | 'reload' | 'beginDrain' | 'close' | 'isExporting'>,
 ): void {
   if (gatewayUrl) out.info(`Gateway on ${gatewayUrl}`)
   if (nodesUrl) out.info(`Nodes dial in at ${nodesUrl}`)
