@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../base/catalogue/api.ts'
+import { CommandError } from '../base/catalogue/command.ts'
 import { type CanonicalSpec, decode, encode, type Spec } from '../schema/kinds.ts'
 import { concurrencyOf, rateOf } from '../schema/limits.ts'
 import { modelFilter } from '../snapshot/model-filter.ts'
+import type { StoredResource } from '../store/types.ts'
 import type { Context } from './context.ts'
 import { invalid } from './invalid.ts'
 
@@ -81,8 +84,23 @@ export async function assertOwnKey(
     ? 'was made by the operator'
     : holds.length > 0
       ? 'is disabled'
-      : key && key.updatedRevision !== key.createdRevision && 'was changed by the operator'
+      : key && !(await isAsCreated(store, key)) && 'was changed by the operator'
   if (reason) throw new ApiError('forbidden', `The key ${name} ${reason}: only an administrator deletes it.`)
+}
+
+/** Whether only a new name of its tenant, which the key follows, tells it from what was created. */
+async function isAsCreated(store: Context['store'], key: StoredResource): Promise<boolean> {
+  if (key.updatedRevision === key.createdRevision) return true
+  const { account = key.name } = key
+  const earlier = await store.resourcesAt(key.createdRevision).catch((error: unknown) => {
+    if (error instanceof CommandError && error.code === 'not_found') return []
+    throw error
+  })
+  const created = earlier.find(({ kind, name, account: of = name }) => kind === 'key' && of === account)
+  return (
+    created !== undefined &&
+    isDeepStrictEqual({ ...created.spec, tenant: key.spec['tenant'] }, { ...key.spec })
+  )
 }
 
 function identityIssues(tenant: string, name: string, { kind, tenant: of, hash }: Spec<'key'>): Issue[] {

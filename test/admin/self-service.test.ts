@@ -85,3 +85,26 @@ test.each([
   expect(body.detail).toContain(reason)
   expect((await call('delete_key', { as: ada, params: { name } })).status).toBe(200)
 })
+
+test('a key that has followed its tenant to a new name is still deleted by the users of the tenant', async () => {
+  const apply = async (tenant: string) => {
+    const yaml = `version: 1\nset: brown\ntenants: { ${tenant}, self_service: { max_keys: 9 } } }\n`
+    const head = await call('list_revisions', { as: ada, query: { limit: '1' } })
+    return call('apply_config', { as: ada, body: { yaml, base: head.body.data[0]?.['id'] } })
+  }
+  expect((await apply('brown: { models: [chat]')).body).toMatchObject({ revision: expect.any(Number) })
+  await addUser('bob', 'tenant', 'brown')
+  const bob = await logIn('bob')
+  const create = (name: string) =>
+    call('create_key', { as: bob, body: { name, kind: 'tenant', tenant: 'brown' } })
+  expect((await create('brown/a')).status).toBe(201)
+  const changed = await create('brown/b')
+  const headers = { 'if-match': changed.headers.get('etag') ?? '' }
+  const budget = { amount: '1', per: 'day' }
+  const update = { as: ada, params: { name: 'brown/b' }, headers, body: { budget } }
+  expect((await call('update_key', update)).status).toBe(200)
+  const renamed = await apply('umber: { previous_name: brown, models: [chat]')
+  expect(renamed.status, JSON.stringify(renamed.body)).toBe(200)
+  expect((await call('delete_key', { as: bob, params: { name: 'umber/b' } })).status).toBe(403)
+  expect((await call('delete_key', { as: bob, params: { name: 'umber/a' } })).status).toBe(200)
+})
