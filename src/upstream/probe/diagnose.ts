@@ -83,17 +83,20 @@ async function unknownPath(target: ProbeTarget, answer: Answer, askAgain: AskAga
       `Remove \`${own}\` from the end of \`base_url\`: the gateway appends the path of each request.`,
     )
   }
-  if (await hasOtherProtocol(target, askAgain)) {
-    const other = target.protocol === 'openai' ? 'anthropic' : 'openai'
+  const other = otherBase(target)
+  // First: some servers have the chats of OpenAI without `/v1` as well, but not those of Anthropic.
+  if (await answersChats({ ...target, basePath: other }, askAgain))
+    return wrongBase(target, other, cause, answer)
+  const protocol = target.protocol === 'openai' ? 'anthropic' : 'openai'
+  if (await answersChats({ ...target, protocol }, askAgain)) {
     return {
       fault: 'protocol',
-      cause: `${cause.slice(0, -1)}, but answers in the protocol ${other}.`,
-      hint: `Set \`protocol: ${other}\`.`,
+      cause: `${cause.slice(0, -1)}, but answers in the protocol ${protocol}.`,
+      hint: `Set \`protocol: ${protocol}\`.`,
       status,
-      fix: { protocol: other },
+      fix: { protocol },
     }
   }
-  const other = otherBase(target)
   if (await hasModels(target, other, askAgain)) return wrongBase(target, other, cause, answer)
   if (await hasModels(target, target.basePath, askAgain)) {
     return diagnosis(
@@ -124,11 +127,10 @@ async function hasModels(target: ProbeTarget, basePath: string, askAgain: AskAga
   return !isFailure(answer) && answer.status === 200 && listedModels(answer) !== undefined
 }
 
-/** Whether the upstream knows the chat path of the other protocol, even if it rejects the request. */
-async function hasOtherProtocol(target: ProbeTarget, askAgain: AskAgain): Promise<boolean> {
-  const protocol = target.protocol === 'openai' ? 'anthropic' : 'openai'
-  const answer = await askAgain(chatRequest({ ...target, protocol }))
+/** Whether the upstream knows this chat path, even if it rejects the request. */
+async function answersChats(target: ProbeTarget, askAgain: AskAgain): Promise<boolean> {
+  const answer = await askAgain(chatRequest(target))
   if (isFailure(answer) || answer.status === 405) return false
   const error = readMessage(answer)
-  return error.shape === protocol && !isPathUnknown(answer, error)
+  return error.shape === target.protocol && !isPathUnknown(answer, error)
 }

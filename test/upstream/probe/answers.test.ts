@@ -170,6 +170,20 @@ describe('the protocol', () => {
     })
   })
 
+  test('is not doubted at a server that has the other one without `/v1` as well', async () => {
+    const routes = {
+      'POST /chat/completions': json(OPENAI_CHAT),
+      [CHAT]: json(OPENAI_CHAT),
+      'POST /v1/messages': json(ANTHROPIC_CHAT),
+    }
+    const { upstream, ...diagnosis } = await probed(routes, '', { protocol: 'anthropic' })
+    expect(diagnosis).toMatchObject({
+      fault: 'path',
+      hint: `\`base_url\` lacks \`/v1\`: set it to ${upstream.url}/v1.`,
+      fix: { base_url: `${upstream.url}/v1` },
+    })
+  })
+
   test.each<[ProbeTarget['protocol'], Record<string, Answer>, string]>([
     ['openai', { 'POST /v1/messages': json(ANTHROPIC_CHAT) }, 'anthropic'],
     [
