@@ -16,7 +16,14 @@ import {
 } from './dial.ts'
 import type { EngineAddress } from './engine.ts'
 import { discoverEngines, EngineOptionError, engineAddress, USUAL_PORTS } from './engine-addresses.ts'
-import { type NodeState, readState, removeState, StateFileError, writeState } from './state-file.ts'
+import {
+  assertWritable,
+  type NodeState,
+  readState,
+  removeState,
+  StateFileError,
+  writeState,
+} from './state-file.ts'
 
 /** What `gw node` and the single file `gw-node.mjs` do. */
 
@@ -148,10 +155,17 @@ async function joined(io: NodeIo, path: string, options: JoinOptions): Promise<N
   const servers = await serversOf(io, urls, options)
   const token = (await tokenOf(io, options)).trim()
   if (!isJoinToken(token)) {
-    throw new CommandError('usage', 'That is no join token.', {
+    throw new CommandError('usage', token === '' ? 'A join token is needed.' : 'That is no join token.', {
       hint: 'Give the output of `gw nodes token NAME` by --token-file, by stdin with `--token-file -`, or in GW_JOIN_TOKEN.',
     })
   }
+  // First: a token can be used once, and the credential is told once.
+  await assertWritable(path).catch((error: unknown) => {
+    if (!(error instanceof StateFileError)) throw error
+    throw new CommandError('usage', error.message, {
+      hint: 'Pass --state with a file in a folder of this user; the join token was not used.',
+    })
+  })
   const { node, credential } = await firstOf(servers, server => joinGateway(server, token, name))
   const state = {
     servers: servers.map(({ url }) => url.href),
@@ -225,14 +239,30 @@ async function serverOf(
   }
   if ((cert === undefined) !== (key === undefined))
     throw new CommandError('usage', '`--cert` and `--key` belong together.')
-  const read = (path: string | undefined) =>
-    path === undefined ? undefined : readFile(resolve(cwd, path), 'utf8')
-  return { url, ca: await read(ca), cert: await read(cert), key: await read(key) }
+  const read = (flag: string, path: string | undefined) =>
+    path === undefined ? undefined : readText(cwd, flag, path)
+  return {
+    url,
+    ca: await read('--ca', ca),
+    cert: await read('--cert', cert),
+    key: await read('--key', key),
+  }
 }
 
+/** @throws {CommandError} usage */
+async function readText(cwd: string, flag: string, path: string): Promise<string> {
+  try {
+    return await readFile(resolve(cwd, path), 'utf8')
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new CommandError('usage', `${flag} cannot be read: ${reason}.`, { cause: error })
+  }
+}
+
+/** Empty without a token. @throws {CommandError} usage */
 async function tokenOf(io: NodeIo, { tokenFile }: JoinOptions): Promise<string> {
   if (tokenFile === '-') return io.readStdin()
-  if (tokenFile !== undefined) return readFile(resolve(io.cwd, tokenFile), 'utf8')
+  if (tokenFile !== undefined) return readText(io.cwd, '--token-file', tokenFile)
   return io.environment['GW_JOIN_TOKEN'] ?? ''
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type AgentEvent, runAgent } from '../../src/agent/agent.ts'
-import { joinNode, type NodeIo } from '../../src/agent/commands.ts'
+import { type JoinOptions, joinNode, type NodeIo } from '../../src/agent/commands.ts'
 import { readState } from '../../src/agent/state-file.ts'
 import { CommandError } from '../../src/base/catalogue/command.ts'
 import { systemClock } from '../../src/base/clock.ts'
@@ -224,8 +224,7 @@ test('after a connection that lasted, the nodes of a gateway that restarts come 
 })
 
 /** `gw node join` in this process. */
-async function joining(url: URL) {
-  const dir = tempDir(onTestFinished)
+async function joining(url: URL, more: Partial<JoinOptions> = {}, dir = tempDir(onTestFinished)) {
   const io: NodeIo = {
     environment: { GW_JOIN_TOKEN: newJoinToken(systemRandom).token },
     cwd: dir.path,
@@ -236,7 +235,8 @@ async function joining(url: URL) {
     readStdin: async () => '',
     info: () => undefined,
   }
-  const options = { server: [url.href], name: 'gpu-1', engine: ['http://127.0.0.1:9'], state: 'node.json' }
+  const engine = ['http://127.0.0.1:9']
+  const options = { server: [url.href], name: 'gpu-1', engine, state: 'node.json', ...more }
   const failure: unknown = await joinNode(io, options).catch((error: unknown) => error)
   return { failure, state: await readState(dir.at('node.json')) }
 }
@@ -260,6 +260,32 @@ test.each([
     expect(state).toBeUndefined()
   },
 )
+
+test.each<[string, Partial<JoinOptions>]>([
+  ['--token-file', { tokenFile: 'none' }],
+  ['--ca', { ca: 'none' }],
+])('`gw node join` names a file that cannot be read: %s', async (flag, options) => {
+  const gateway = await scriptedGateway(() => rejected(503, 'unavailable'))
+  const { failure } = await joining(gateway.url, options)
+  expect(failure).toMatchObject({
+    code: 'usage',
+    message: expect.stringMatching(`^${flag} cannot be read: ENOENT`),
+  })
+  expect(gateway.attempts).toHaveLength(0)
+})
+
+test('`gw node join` keeps the token where it could not keep the credential', async () => {
+  const dir = tempDir(onTestFinished)
+  dir.write('node.json.new/in-the-way', '')
+  const gateway = await scriptedGateway(() => rejected(503, 'unavailable'))
+  const { failure } = await joining(gateway.url, {}, dir)
+  expect(failure).toMatchObject({
+    code: 'usage',
+    message: expect.stringContaining('node.json cannot be written: '),
+    hint: expect.stringContaining('the join token was not used'),
+  })
+  expect(gateway.attempts).toHaveLength(0)
+})
 
 test('a node opens nothing but its engines, whatever its gateway asks for', async () => {
   // Something of this machine that is no engine.
