@@ -159,7 +159,7 @@ async function joined(io: NodeIo, path: string, options: JoinOptions): Promise<N
       hint: 'Give the output of `gw nodes token NAME` by --token-file, by stdin with `--token-file -`, or in GW_JOIN_TOKEN.',
     })
   }
-  // First: a token can be used once, and the credential is told once.
+  // First: a token can be used once, and its credential is sent once.
   await assertWritable(path).catch((error: unknown) => {
     if (!(error instanceof StateFileError)) throw error
     throw new CommandError('usage', error.message, {

@@ -87,7 +87,7 @@ export interface Serving {
    * served or rejected.
    */
   reload(): Promise<void>
-  /** From now on `/health` reports the drain: its workers end before {@link close}. */
+  /** From now on `/health` reports the drain. A supervisor calls it before its workers drain, and {@link close} after that. */
   beginDrain(): void
   /**
    * Stops accepting, lets requests in flight finish for at most `drainMs`, sends an error to the remaining clients,
