@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { openFiles } from '../../src/services/doctor/machine.ts'
+import { diskSpace, openFiles } from '../../src/services/doctor/machine.ts'
 import { clockDiagnosis } from '../../src/services/doctor/store.ts'
 import { controlScene } from '../admin/scene.ts'
 import { freePort } from '../support/free-port.ts'
@@ -39,6 +39,14 @@ async function examined(
 }
 
 describe('gw doctor', () => {
+  // Root may write everywhere by permissions: a file system without files cannot be written all the same.
+  it.runIf(process.platform === 'linux')('finds a folder that cannot be written by writing', async () => {
+    expect(await diskSpace('/proc/gw.db')).toMatchObject({
+      state: 'fail',
+      found: expect.stringContaining('/proc cannot be written: ENOENT'),
+    })
+  })
+
   it('says ok of a machine and a store that have what gw needs', async () => {
     const { exit, healthy, of } = await examined()
     expect({ exit, healthy }).toEqual({ exit: 0, healthy: true })

@@ -1,9 +1,9 @@
-import { constants } from 'node:fs'
-import { access, readFile, stat, statfs } from 'node:fs/promises'
+import { mkdtemp, readFile, rmdir, stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { availableParallelism, totalmem } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
+import { asError } from '../../base/as-error.ts'
 import type { ListenAddress } from '../../http/listen.ts'
 import { askGateway } from '../live-stats/ask-gateway.ts'
 import { type Diagnosis, fine } from './types.ts'
@@ -62,20 +62,27 @@ export async function diskSpace(storePath: string): Promise<Diagnosis> {
   const found = `${Math.round(free / MIB)} MiB are free at ${folder}.`
   const hint =
     'Free some space, or shorten `settings.log.retention`: on a full disk no charge can be written, and inference answers 503.'
-  const isWritable = await access(folder, constants.W_OK).then(
-    () => true,
-    () => false,
-  )
-  if (!isWritable) {
+  const fault = await writeFaultOf(folder)
+  if (fault !== undefined) {
     return {
       check: 'disk',
       state: 'fail',
-      found: `${folder} cannot be written.`,
-      hint: 'Run gw as the user that owns it, or name another place with --store.',
+      found: `${folder} cannot be written: ${fault}`,
+      hint: 'Run gw as the user that owns it, mount it writable, or name another place with --store.',
     }
   }
   if (free >= LOW_DISK_BYTES) return fine('disk', found)
   return { check: 'disk', state: free < FULL_DISK_BYTES ? 'fail' : 'warn', found, hint }
+}
+
+/** Found by writing: after an I/O error of its disk, ext4 permits writes that then fail. */
+async function writeFaultOf(folder: string): Promise<string | undefined> {
+  try {
+    await rmdir(await mkdtemp(join(folder, '.gw-doctor-')))
+    return undefined
+  } catch (error) {
+    return asError(error).message
+  }
 }
 
 async function nearestFolder(path: string): Promise<string> {
