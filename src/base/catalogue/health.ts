@@ -35,8 +35,9 @@ export const HEALTH_REASONS = {
     hint: 'Check the disk of the store and of its journal: full or failing; the log has the cause.',
   },
   ledger_behind: {
-    title: 'The store cannot be written: charges are kept in the journal, and only prepaid calls get 503.',
-    hint: 'Check the disk of the store: full, failing, or locked by another program; the log has the cause. Reports, balances and quotas of other processes are as old as the problem.',
+    title:
+      'The store cannot be written: charges are kept in the journal. Prepaid calls get 503, with PostgreSQL all billed calls.',
+    hint: 'Check PostgreSQL, or the disk of the store: full, failing, or locked by another program; the log has the cause. Reports, balances and quotas of other processes are as old as the problem.',
   },
   workers_missing: {
     title: 'Workers of `gw serve --workers` have ended, and others that take their place do not serve yet.',
