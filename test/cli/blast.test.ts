@@ -92,7 +92,16 @@ it('tells which nodes an endpoint gets and loses', () => {
     { endpoint: 'qwen', matches: ['gpu-1', 'gpu-2'], gains: ['gpu-2'], loses: loses.slice(0, 3) },
     { endpoint: 'small', matches: ['gpu-1'], gains: [], loses },
   ]
-  const none = { access: [], brokenKeys: 0, unserved: [], paths: [], prices: [], limits: [], endings: [] }
+  const none = {
+    access: [],
+    brokenKeys: 0,
+    hasClients: true,
+    unserved: [],
+    paths: [],
+    prices: [],
+    limits: [],
+    endings: [],
+  }
   const text = radiusToText({ ...none, nodes, currency: '', atMs: 0 }, styled(false))
   expect(text.split('\n').slice(1)).toEqual([
     '    endpoint alone matches no connected node',

@@ -199,6 +199,18 @@ describe('gw why, of the store', () => {
     })
   })
 
+  it('takes the spending of a key without a secret for unknown, not for a rejection', async () => {
+    dir.write('gw.yaml', `${TREE}  late: { kind: platform, quota: 100000, budget: { amount: "5", per: day } }\n`)
+    await run('apply --yes --skip-probe')
+    const { checks } = (await json('why --key late --model fast-chat')).decision
+    const verdicts = checks.map(({ check, verdict }: { check: string; verdict: string }) => [check, verdict])
+    expect(Object.fromEntries(verdicts)).toMatchObject({
+      key: 'rejects',
+      key_quota: 'not_reached',
+      key_budget: 'not_reached',
+    })
+  })
+
   it('finds the key of a secret on stdin, and shows the secret nowhere', async () => {
     const { stdout: secret } = await run('keys rotate app --grace 0s')
     const asked = await run('why --secret - --model fast-chat', { stdin: secret })

@@ -121,7 +121,12 @@ export function decide(caller: Caller, callOptions: CallOptions, view: View): De
   if (permit) {
     const { publication } = permit
     const request = estimated && { publication, estimate: estimated }
-    for (const report of limiter.inspect(permit.key, request)) run.read(report)
+    for (const report of limiter.inspect(permit.key, request)) {
+      const { rejection, ...passing } = report
+      // Nothing loads the spending of a key without a secret: it is unknown, and rejects nothing.
+      const isUnknown = caller.rejection !== undefined && rejection?.code === 'unavailable'
+      run.read(isUnknown ? passing : report)
+    }
   }
   if (path.dialect) {
     run.run('ledger', () => {

@@ -17,7 +17,7 @@ type Access = ReadonlyMap<string, ModelSet>
  * models of the key and of its tenant.
  *
  * @param held names of suspended keys, before and after.
- * @param unusable names of keys without a valid secret: no client has one that could break.
+ * @param unusable names of keys of which no client can have a valid secret.
  * @param nowMs keys that have expired by then call nothing.
  */
 export function accessChanges(

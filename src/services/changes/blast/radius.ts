@@ -4,6 +4,7 @@ import type { Live, Rename } from '../../../store/types.ts'
 import { currencyOf } from '../../settings.ts'
 import { keyStates } from '../key-view.ts'
 import { liveUnderNewNames, withBindings } from '../renames.ts'
+import type { KeyState } from '../types.ts'
 import { accessChanges } from './access.ts'
 import { endings } from './endings.ts'
 import { loweredLimits, type Pair } from './limits.ts'
@@ -42,11 +43,16 @@ export async function blastRadius(
     now ? [{ before: old, after: now }] : [],
   )
   const held = new Set(holds.map(({ key }) => key))
-  const unusable = [...keyStates(renamed)].flatMap(([name, state]) => (state === 'active' ? [] : [name]))
+  const states = [...keyStates(renamed)]
+  // The store of a review is made from the files of another branch, where no secret was issued: each key may have one elsewhere.
+  const isIssuing = renamed.secrets.length > 0
+  const isUsable = (state: KeyState) => state === 'active' || (state === 'no_secret' && !isIssuing)
+  const unusable = states.flatMap(([name, state]) => (isUsable(state) ? [] : [name]))
   const access = accessChanges(before, after, held, new Set(unusable), nowMs)
   return {
     access: access.changes,
     brokenKeys: access.broken,
+    hasClients: states.some(([, state]) => state === 'active'),
     unserved: unserved(before, after),
     paths: lostPaths(before, after),
     prices: [...pairs, ...renamedPublications(live.resources, next, renames)].flatMap(pair =>

@@ -4,8 +4,10 @@ import type { CallPath } from '../../../schema/paths.ts'
 /** The impact of a plan on callers, beyond its changed fields. All lists are sorted. */
 export interface BlastRadius {
   readonly access: readonly AccessChange[]
-  /** Keys with a valid secret that lose some or all of their models. */
+  /** Keys that lose some or all of their models: those with a valid secret or, in a store that issued none, all. */
   readonly brokenKeys: number
+  /** Some key has a valid secret. Without one nothing can be in use, as in a store that was made for a review. */
+  readonly hasClients: boolean
   /** Publications that lose their last usable endpoint: calls will answer 503. */
   readonly unserved: readonly string[]
   /** Publications that keep an endpoint, but not at all their paths. */

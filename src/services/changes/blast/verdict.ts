@@ -19,7 +19,9 @@ export function verdict({ counts }: Pick<Plan, 'counts'>, radius: BlastRadius | 
     sums,
     ...(radius.brokenKeys === 0 ? ['breaks no key'] : []),
     ...breakage(radius),
-    ...(inUse(radius).length + lostInUse(radius) === 0 ? ['nothing in use goes away'] : []),
+    ...(radius.hasClients && inUse(radius).length + lostInUse(radius) === 0
+      ? ['nothing in use goes away']
+      : []),
   ]
   return parts.join('; ')
 }

@@ -228,14 +228,24 @@ test('a quota or a budget that is spent already is shown', async () => {
 test('only a key with a valid secret can break', async () => {
   const before = [...served, key('app'), key('unissued'), key('hashed', { hash: `sha256:${'1'.repeat(64)}` })]
   expect((await radius(before, served)).brokenKeys).toBe(2)
-  const without = [...served, key('unissued', { models: ['other'] })]
-  const { brokenKeys, access } = await radius([...served, key('unissued')], without)
+  const without = [...served, key('app'), key('unissued', { models: ['other'] })]
+  const { brokenKeys, access } = await radius([...served, key('app'), key('unissued')], without)
   expect({ brokenKeys, access }).toMatchObject({ brokenKeys: 0, access: [{ keys: ['unissued'] }] })
+})
+
+test('in a store that has issued no secret, as in a pull request, all keys count and use is unknown', async () => {
+  const counts = { create: 0, update: 1, delete: 0, unchanged: 0 }
+  const before = [...served, key('unissued')]
+  const lost = await radius(before, [...served, key('unissued', { models: ['other'] })])
+  expect(verdict({ counts }, lost)).toBe('0 to create, 1 to update, 0 to delete; breaks 1 key')
+  expect(verdict({ counts }, await radius(before, before))).toBe(
+    '0 to create, 1 to update, 0 to delete; breaks no key',
+  )
 })
 
 test('the verdict counts what matters, and says where nothing does', async () => {
   const counts = { create: 0, update: 1, delete: 3, unchanged: 0 }
-  const none = await radius(served, served)
+  const none = await radius([...served, key('app')], [...served, key('app')])
   expect(verdict({ counts }, none)).toBe(
     '0 to create, 1 to update, 3 to delete; breaks no key; nothing in use goes away',
   )
