@@ -90,7 +90,7 @@ export class Balance implements Limit {
 
   check(request: LimitRequest): void {
     if (!isPrepaid(request)) return
-    if (this.#baseNano === undefined && !this.#shares.areUsed) throw notLoaded(this.owner)
+    if (this.#baseNano === undefined && !this.#shares.areUsed) throw notLoaded(this.owner, request)
     if (this.isExceededBy(request)) throw this.error(request)
   }
 
@@ -137,7 +137,7 @@ export class Balance implements Limit {
     const { balanceNano: balance = 0n, heldNano: held } = ledger ?? this.usage(request)
     return new GwError(
       'insufficient_balance',
-      `The prepaid balance of ${nameOf(this.owner)} does not cover this call, in ${currency}: ${numbers({ balance, held, needed })}.`,
+      `The prepaid balance of ${nameOf(this.owner, request)} does not cover this call, in ${currency}: ${numbers({ balance, held, needed })}.`,
     )
   }
 

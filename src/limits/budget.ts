@@ -122,7 +122,7 @@ export class Budget implements Limit {
       return
     }
     const spent = this.spentNano(budget, nowMs)
-    if (spent === undefined) throw notLoaded(this.owner)
+    if (spent === undefined) throw notLoaded(this.owner, request)
     if (this.#exceeds(spent, amountNano, budget)) throw this.error(request)
   }
 
@@ -171,13 +171,13 @@ export class Budget implements Limit {
   error(request: LimitRequest): GwError {
     const { entry, amountNano: needed, currency } = request
     const { budget } = entry
-    if (!budget) throw new Error(`${nameOf(this.owner)} has no budget that could be exceeded`)
+    if (!budget) throw new Error(`${nameOf(this.owner, request)} has no budget that could be exceeded`)
     const { spentNano: spent = 0n, heldNano: held } = this.usage(request)
     const window = budget.per === 'total' ? 'in total' : `per ${budget.per} (${budget.timezone})`
     const usage = { limit: budget.amountNano, spent, held, needed }
     return new GwError(
       'budget_exceeded',
-      `The budget of ${nameOf(this.owner)} ${window} does not cover this call, in ${currency}: ${numbers(usage)}.`,
+      `The budget of ${nameOf(this.owner, request)} ${window} does not cover this call, in ${currency}: ${numbers(usage)}.`,
     )
   }
 

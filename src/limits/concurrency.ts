@@ -87,7 +87,7 @@ export class Concurrency implements Limit {
     const usage = { limit: this.#limit(request) ?? 0, held: this.#held(request), needed: 1 }
     return new GwError(
       'rate_limit_concurrency',
-      `Too many requests at a time for ${nameOf(this.owner)}: ${numbers(usage)}.`,
+      `Too many requests at a time for ${nameOf(this.owner, request)}: ${numbers(usage)}.`,
       { retryAfterMs: PERMIT_WAIT_MS },
     )
   }

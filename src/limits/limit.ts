@@ -7,7 +7,7 @@ import type { Part } from './shares/limit-shares.ts'
 /** A key or a tenant, by its account. */
 export interface Owner {
   readonly kind: 'key' | 'tenant'
-  readonly name: string
+  readonly account: string
 }
 
 /** The properties of a limit that `gw why` and its hints show. */
@@ -117,14 +117,15 @@ export function shadowLimitsOf({ kind }: Owner, { shadow, tenant }: KeyEntry): S
 const LOADING_WAIT_MS = 1_000
 
 /** Spending before the start of this process is not loaded yet. */
-export function notLoaded(owner: Owner): GwError {
-  return new GwError('unavailable', `What ${nameOf(owner)} has spent is still being read.`, {
+export function notLoaded(owner: Owner, request: LimitRequest): GwError {
+  return new GwError('unavailable', `What ${nameOf(owner, request)} has spent is still being read.`, {
     retryAfterMs: LOADING_WAIT_MS,
   })
 }
 
-export function nameOf({ kind, name }: Owner): string {
-  return `${kind} \`${name}\``
+/** With the name that the owner has in the configuration of the request: its account may be named otherwise. */
+export function nameOf({ kind, account }: Owner, { entry }: LimitRequest): string {
+  return `${kind} \`${(kind === 'key' ? entry : entry.tenant)?.name ?? account}\``
 }
 
 /** `limit 60, remaining 0, needed 1`; money in units of the currency. */

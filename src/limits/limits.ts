@@ -72,11 +72,11 @@ export type TenantLimits = LimitsOf<'tenant'>
 /** @param calendar One for all: a calendar of a zone takes 46 KiB. */
 export function createLimits<Kind extends Owner['kind']>(
   kind: Kind,
-  name: string,
+  account: string,
   sharing: Sharing = ALONE,
   calendar: Calendar = new Calendar(),
 ): LimitsOf<Kind> {
-  const owner = { kind, name }
+  const owner = { kind, account }
   const entries = Object.entries(LIMITS).filter(([, { of }]) => (of as readonly string[]).includes(kind))
   return Object.fromEntries(
     entries.map(([limit, { create }]) => [limit, create(owner, sharing, calendar)]),

@@ -87,7 +87,7 @@ export class Quota implements Limit {
 
   check(request: LimitRequest): void {
     if (request.entry.quotaTokens === undefined) return
-    if (this.#baseTokens === undefined && !this.#shares.areUsed) throw notLoaded(this.owner)
+    if (this.#baseTokens === undefined && !this.#shares.areUsed) throw notLoaded(this.owner, request)
     if (this.isExceededBy(request)) throw this.error(request)
   }
 
@@ -121,7 +121,7 @@ export class Quota implements Limit {
     const usage = { limit: request.entry.quotaTokens ?? 0, spent, held, needed: request.tokens }
     return new GwError(
       'quota_exceeded',
-      `The token quota of ${nameOf(this.owner)} does not cover this call: ${numbers(usage)}.`,
+      `The token quota of ${nameOf(this.owner, request)} does not cover this call: ${numbers(usage)}.`,
     )
   }
 

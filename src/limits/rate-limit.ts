@@ -138,7 +138,7 @@ export class RateLimit implements Limit {
     }
     return new GwError(
       this.#unit.code,
-      `${this.#unit.title} per minute of ${nameOf(this.owner)}: ${numbers(usage)}; possible again in ${Math.ceil(waitMs / 1000)} s.`,
+      `${this.#unit.title} per minute of ${nameOf(this.owner, request)}: ${numbers(usage)}; possible again in ${Math.ceil(waitMs / 1000)} s.`,
       { retryAfterMs: waitMs },
     )
   }

@@ -11,6 +11,9 @@ test('a key under another name goes on with what it has used, what it holds, and
   scene.serve([renamed])
   expect(scene.limiter.limitStatus(renamed)).toMatchObject({ quota: { spent: 30, held: 30 } })
   expect(scene.outcome(renamed), 'both requests of the minute are taken').toBe('rate_limit_requests')
+  expect(() => scene.admit(renamed, holding(30)), 'clients know the new name').toThrow(
+    'of key `new`: limit 2',
+  )
   reservation.settle(used(20), 0n, scene.clock.nowMs())
   expect(scene.limiter.limitStatus(renamed)).toMatchObject({ quota: { spent: 50, held: 0 } })
 })
@@ -24,4 +27,7 @@ test('a prepaid tenant under another name goes on with its balance; a new one of
   scene.serve([renamed, foreign], { balances: [['old~r2', 7n]] })
   expect(scene.limiter.limitStatus(renamed)).toMatchObject({ balance: { balanceNano: 100n } })
   expect(scene.limiter.limitStatus(foreign)).toMatchObject({ balance: { balanceNano: 7n } })
+  const dear = holding(1, 0, 200n)
+  expect(() => scene.admit(renamed, dear)).toThrow('The prepaid balance of tenant `new` does not cover')
+  expect(() => scene.admit(foreign, dear)).toThrow('The prepaid balance of tenant `old` does not cover')
 })

@@ -59,7 +59,7 @@ describe('a shared budget', () => {
     const { exchange, sharing } = gateway('a')
     gateway('b')
     const entry = keyEntry('k', { budget: { per: 'month', timezone: 'UTC', amountNano: 1_000n } })
-    const budget = new Budget({ kind: 'key', name: 'k' }, sharing, new Calendar())
+    const budget = new Budget({ kind: 'key', account: 'k' }, sharing, new Calendar())
     const call = () =>
       exchange.admitted(() => {
         const request = requestOf(entry, 100n)
@@ -108,7 +108,7 @@ test('a shared rate gives a withdrawn request back only while it has not drained
   const { clock, gateway, requestOf } = scene()
   const [a, b] = [gateway('a'), gateway('b')]
   const entry = keyEntry('k', { limits: { rpm: 6 } })
-  const limitOf = ({ sharing }: typeof a) => requestsPerMinute({ kind: 'key', name: 'k' }, sharing)
+  const limitOf = ({ sharing }: typeof a) => requestsPerMinute({ kind: 'key', account: 'k' }, sharing)
   const [ofA, ofB] = [limitOf(a), limitOf(b)]
   const call = async ({ exchange }: typeof a, limit: Limit): Promise<LimitRequest> => {
     const called = exchange.admitted(() => {
@@ -151,7 +151,7 @@ test('a shared limit in shadow mode that is exceeded delays no call', async () =
   const { clock, gateway, requestOf } = scene()
   const [a, b] = [gateway('a'), gateway('b')]
   const entry = keyEntry('k', { limits: { concurrency: 2 }, shadow: ['concurrency'] })
-  const limitOf = ({ sharing }: typeof a) => new Concurrency({ kind: 'key', name: 'k' }, sharing)
+  const limitOf = ({ sharing }: typeof a) => new Concurrency({ kind: 'key', account: 'k' }, sharing)
   const call = ({ exchange }: typeof a, limit: Limit) =>
     exchange.admitted(() => {
       const request = requestOf(entry)

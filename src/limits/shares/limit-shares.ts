@@ -41,8 +41,8 @@ export class LimitShares {
   #shares: readonly Share[] = []
 
   /** @param held What the open calls hold of the limit, also of those that began before there was a share. */
-  constructor({ kind, name }: { kind: string; name: string }, sharing: Sharing, held: () => bigint) {
-    this.#owner = `${kind} ${name}`
+  constructor({ kind, account }: { kind: string; account: string }, sharing: Sharing, held: () => bigint) {
+    this.#owner = `${kind} ${account}`
     this.#sharing = sharing
     this.#held = held
   }
