@@ -130,9 +130,16 @@ export function reserve(
   const { characters = 0, durationMs: { likely: durationMs } = { likely: 0 } } = content
   const images = imagesOf({ produces, answers })
   const inputUnits = characters + durationMs > 0 ? { durationMs, characters, images: 0 } : undefined
-  const imageTokens = likelyImageTokens(images, estimated)
-  const { likelyInputTokens } = estimated
-  const meter = new AnswerMeter(dialect, likelyInputTokens, characters, images, durationMs, imageTokens)
+  const { capTokens } = reservation
+  const { cap } = estimated
+  const meter = new AnswerMeter(dialect, {
+    inputTokens: estimated.likelyInputTokens,
+    maxOutputTokens: outputLimit ? estimated.outputTokens : cap && capTokens && capTokens * cap.answers,
+    characters,
+    images,
+    imageTokens: likelyImageTokens(images, estimated),
+    durationMs,
+  })
   const { onUpstreamError } = publication
   const logged = dialect === 'embeddings' ? undefined : { path, stream: call.stream }
   return new Bill(

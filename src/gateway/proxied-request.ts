@@ -286,7 +286,7 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
 
   settle(): Promise<void> {
     const error = this.#errorInStream
-    return this.#endBill(error ? 'broken' : 'answered', error)
+    return error ? this.#endBroken(error) : this.#endBill('answered')
   }
 
   onBroken(error: unknown): void {
@@ -330,7 +330,11 @@ export class ProxiedRequest implements AnswerHandler, DeliveryHandler, IndexedSe
   /** Ends the bill of an answer that its client has left. @param error Present if the answer broke while it was drained. */
   #endLeft(error: unknown): Promise<void> {
     if (error === undefined || error instanceof Interrupted) return this.#endBill('client_gone')
-    return this.#endBill('broken', error, true)
+    return this.#endBroken(error, true)
+  }
+
+  #endBroken(error: unknown, clientLeft = false): Promise<void> {
+    return this.#endBill(this.#filter?.isBareError ? 'failed' : 'broken', error, clientLeft)
   }
 
   #endBill(outcome: RequestFacts['outcome'], error?: unknown, clientLeft = false): Promise<void> {

@@ -15,23 +15,31 @@ const TEXT_DIALECTS: ReadonlySet<UsageDialect> = new Set([
 /** Limit of recorded items of one answer. */
 const MAX_ITEM_IDS = 255
 
+/** What is known of an answer before it arrives. */
+export interface ExpectedUsage {
+  /** The estimated input; never more than was held. */
+  readonly inputTokens: number
+  /** The limit that the upstream keeps, of all answers together: the client's own, or the one that gw adds. Absent: none. */
+  readonly maxOutputTokens?: number | undefined
+  /** Known before the answer: the text to read aloud, and the requested images. */
+  readonly characters: number
+  readonly images: number
+  /** The probable output of these images; never more than was held. */
+  readonly imageTokens: number
+  /** The probable duration of a recording in the request; 0 once the answer has reported it. */
+  readonly durationMs: number
+}
+
 /** The usage of an answer, as far as it is known. */
-export interface MeasuredUsage {
+export interface MeasuredUsage extends ExpectedUsage {
   /** As the upstream reported it; undefined if it is absent or invalid: negative, fractional, or implausibly large. */
   readonly reported: Usage | undefined
   /** A final report has arrived, not only the initial one of a stream. */
   readonly isFinal: boolean
   /** The text that passed, if the output of this kind of answer is charged. */
   readonly textBytes: number
-  /** The estimated input; never more than was held. */
-  readonly inputTokens: number
-  /** Known before the answer: the text to read aloud, and the requested images. */
-  readonly characters: number
-  readonly images: number
-  /** The probable output of these images; never more than was held. */
-  readonly imageTokens: number
-  /** The probable duration of a recording in the request. */
-  readonly durationMs: number
+  /** The least that a rerank takes. */
+  readonly searchUnits: number
 }
 
 /**
@@ -42,11 +50,7 @@ export interface MeasuredUsage {
  */
 export class AnswerMeter {
   readonly #dialect: UsageDialect
-  readonly #inputTokens: number
-  readonly #characters: number
-  readonly #images: number
-  readonly #durationMs: number
-  readonly #imageTokens: number
+  readonly #expected: ExpectedUsage
   #fields: Fields | undefined
   #meta: Fields | undefined
   #isFinal = false
@@ -55,21 +59,9 @@ export class AnswerMeter {
   #responseId: string | undefined
   #itemIds: Set<string> | undefined
 
-  /** @param inputTokens The estimated input. */
-  constructor(
-    dialect: UsageDialect,
-    inputTokens: number,
-    characters = 0,
-    images = 0,
-    durationMs = 0,
-    imageTokens = 0,
-  ) {
-    this.#durationMs = durationMs
-    this.#imageTokens = imageTokens
+  constructor(dialect: UsageDialect, expected: ExpectedUsage) {
     this.#dialect = dialect
-    this.#inputTokens = inputTokens
-    this.#characters = characters
-    this.#images = images
+    this.#expected = expected
   }
 
   /** Whether a part of the answer's body has arrived. */
@@ -121,15 +113,20 @@ export class AnswerMeter {
 
   measured(): MeasuredUsage {
     const isText = TEXT_DIALECTS.has(this.#dialect)
+    const { inputTokens, maxOutputTokens, characters, images, imageTokens, durationMs } = this.#expected
+    const reported = this.#reported()
+    const isTimed = reported !== undefined && typeof this.#fields?.['seconds'] === 'number'
     return {
-      reported: this.#reported(),
+      reported,
       isFinal: this.#isFinal,
       textBytes: isText ? this.#textBytes : 0,
-      inputTokens: this.#inputTokens,
-      characters: this.#characters,
-      images: this.#images,
-      imageTokens: this.#imageTokens,
-      durationMs: this.#durationMs,
+      inputTokens,
+      maxOutputTokens,
+      searchUnits: this.#dialect === 'rerank' ? 1 : 0,
+      characters,
+      images,
+      imageTokens,
+      durationMs: isTimed ? 0 : durationMs,
     }
   }
 
@@ -229,10 +226,11 @@ function usage(parts: {
 }): Usage | undefined {
   const { input, cached, cacheWrite, output } = parts
   if (!isCount(input) || !isCount(cached) || !isCount(cacheWrite) || !isCount(output)) return undefined
+  const cachedInputTokens = Math.min(cached, input)
   return usageOf({
     inputTokens: input,
-    cachedInputTokens: Math.min(cached, input),
-    cacheWriteTokens: cacheWrite,
+    cachedInputTokens,
+    cacheWriteTokens: Math.min(cacheWrite, input - cachedInputTokens),
     outputTokens: output,
   })
 }

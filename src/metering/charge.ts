@@ -64,13 +64,13 @@ export function chargeFor(end: RequestEnd): Verdict {
 function charged({ outcome, hasBegun, usage: measured, price }: RequestEnd, flag?: Flag): Verdict {
   const isAnswered = outcome === 'answered'
   // An answer with images begins when they are made: who leaves before its end may have seen them.
-  const hasLeftImages = outcome === 'client_gone' && hasBegun
+  const hasImages = measured.images > 0 && (isAnswered || (outcome === 'client_gone' && hasBegun))
   const flags: Flag[] = flag ? [flag] : []
   let usage = measured.isFinal || isAnswered ? measured.reported : undefined
   if (!usage && isAnswered && isPricedByUnits(measured, price)) usage = usageOf({})
   if (!usage) {
     usage = estimated(measured)
-    if (hasLeftImages && measured.images > 0) usage = { ...usage, outputTokens: measured.imageTokens }
+    if (hasImages) usage = { ...usage, outputTokens: measured.imageTokens }
     flags.push('estimated')
   }
   if (!price) flags.push('unpriced')
@@ -80,7 +80,7 @@ function charged({ outcome, hasBegun, usage: measured, price }: RequestEnd, flag
     if (!flags.includes('estimated')) flags.push('estimated')
   }
   if (characters > 0) usage = { ...usage, characters }
-  if (images > 0 && (isAnswered || hasLeftImages)) usage = { ...usage, images }
+  if (hasImages) usage = { ...usage, images }
   const amountNano = price ? cost(price, usage) : 0n
   if (isAnswered && amountNano === 0n && price && !isFree(price) && isAnyUsed(usage)) flags.push('unpriced')
   return { charge: { usage, amountNano, flags } }
@@ -102,9 +102,10 @@ function isPricedByUnits({ characters, images }: MeasuredUsage, price: Price | u
 }
 
 /** The usage by what has passed, for an answer without a final report. */
-function estimated({ reported, inputTokens, textBytes }: MeasuredUsage): Usage {
-  const outputTokens = Math.ceil(textBytes / BYTES_PER_TOKEN)
+function estimated(measured: MeasuredUsage): Usage {
+  const { reported, inputTokens, textBytes, searchUnits, maxOutputTokens = Infinity } = measured
+  const outputTokens = Math.min(Math.ceil(textBytes / BYTES_PER_TOKEN), maxOutputTokens)
   // Anthropic reports the input first and the output last: an answer that broke off has only the input.
   if (reported) return { ...reported, outputTokens: Math.max(reported.outputTokens, outputTokens) }
-  return usageOf({ inputTokens, outputTokens })
+  return usageOf({ inputTokens, outputTokens, searchUnits })
 }

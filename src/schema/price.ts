@@ -10,7 +10,7 @@ const terms = z.strictObject({
   output: money.optional().describe('Per million output tokens.'),
   cached_input: money.optional().describe('Per million input tokens read from a cache. Default: `input`.'),
   cache_write: money.optional().describe('Per million input tokens written to a cache. Default: `input`.'),
-  per_request: money.optional().describe('Per answered request.'),
+  per_request: money.optional().describe('Per charged request.'),
   per_search_unit: money.optional().describe('Per search unit of a rerank answer.'),
   per_second: money.optional().describe('Per second of audio that is heard, to the millisecond.'),
   per_character: money.optional().describe('Per character of text that is read aloud.'),

@@ -31,9 +31,7 @@ describe('gw diff', () => {
     await run('apply --yes --skip-probe')
     dir.write('gw.yaml', SECOND)
     const { stdout } = await run('diff')
-    expect(stdout.trimEnd().split('\n').at(-1)).toBe(
-      '1 to create, 3 to update, 1 to delete; breaks no key',
-    )
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('1 to create, 3 to update, 1 to delete; breaks no key')
     expect(stdout).not.toMatch(/FAST_KEY|NEW_KEY/)
     await expect(stdout).toMatchFileSnapshot('golden/diff-second.txt')
   })

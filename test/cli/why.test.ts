@@ -200,7 +200,10 @@ describe('gw why, of the store', () => {
   })
 
   it('takes the spending of a key without a secret for unknown, not for a rejection', async () => {
-    dir.write('gw.yaml', `${TREE}  late: { kind: platform, quota: 100000, budget: { amount: "5", per: day } }\n`)
+    dir.write(
+      'gw.yaml',
+      `${TREE}  late: { kind: platform, quota: 100000, budget: { amount: "5", per: day } }\n`,
+    )
     await run('apply --yes --skip-probe')
     const { checks } = (await json('why --key late --model fast-chat')).decision
     const verdicts = checks.map(({ check, verdict }: { check: string; verdict: string }) => [check, verdict])

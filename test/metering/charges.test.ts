@@ -37,6 +37,7 @@ const REPORTED = {
   characters: 0,
   images: 0,
   imageTokens: 0,
+  searchUnits: 0,
   durationMs: 0,
 }
 const UNREPORTED = { ...REPORTED, reported: undefined, isFinal: false }
@@ -94,7 +95,7 @@ const TABLE: readonly { readonly row: string; readonly cases: readonly Case[] }[
     ],
   },
   {
-    row: '| the client received a 502 or 504 in place of an answer | nothing | |',
+    row: '| the client received a 502 or 504 in place of an answer, or an answer that is an error and nothing else | nothing | |',
     cases: [
       ['502', { outcome: 'failed', errorCode: 'upstream_error' }, 'nothing'],
       ['504', { outcome: 'failed', errorCode: 'upstream_timeout', usage: UNREPORTED }, 'nothing'],

@@ -63,7 +63,11 @@ const plan = z
     ),
     blast_radius: z
       .looseObject({
-        breaks_keys: z.int().describe('Keys with a valid secret that lose a model, or are deleted; in a store that has issued none, all such keys.'),
+        breaks_keys: z
+          .int()
+          .describe(
+            'Keys with a valid secret that lose a model, or are deleted; in a store that has issued none, all such keys.',
+          ),
         in_use_goes_away: z.int().describe('Deleted resources that were used in the last 24 hours.'),
         access: z.array(
           z.looseObject({

@@ -25,6 +25,8 @@ export interface AnswerFilter {
   readonly nextSequence?: number | undefined
   /** The answer contains an error event, or reports its own failure: it will not be complete. */
   readonly failed: boolean
+  /** The whole answer is an error: the model has written nothing. Absent: its parts are measured as they arrive. */
+  readonly isBareError?: boolean
   /** The finish reason has arrived: only the usage is still missing. */
   readonly finished: boolean
   /** Returns the withheld bytes; everything passes from here on. */

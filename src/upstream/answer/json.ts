@@ -25,7 +25,11 @@ export class JsonAnswer implements AnswerFilter {
   readonly insideEvent = false
   /** A response says that it has failed; or another answer is an error, with a status of success and without text. */
   get failed(): boolean {
-    return this.#options.format === 'responses' ? this.#hasFailed : this.#hasFailed && this.#textBytes === 0
+    return this.#options.format === 'responses' ? this.#hasFailed : this.isBareError
+  }
+
+  get isBareError(): boolean {
+    return this.#hasFailed && this.#textBytes === 0
   }
 
   #hasFailed = false
