@@ -12,4 +12,6 @@ chat "$KEY" chat
 # The call log is written behind the answer, within a second.
 until gw logs | grep --quiet second; do sleep 0.1; done
 gw logs
+# A gateway writes the health of its endpoints to the store within a second.
+until gw status 2> /dev/null | grep --quiet healthy; do sleep 0.1; done
 gw status

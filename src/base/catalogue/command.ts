@@ -62,7 +62,7 @@ export const COMMAND_FAULTS = {
     number: 'GW2006',
     exit: EXIT.precondition,
     title: 'Gateways serve this store.',
-    hint: 'Stop them first.',
+    hint: 'Stop every gateway of this store first.',
   },
   ledger_inconsistent: {
     number: 'GW2007',

@@ -15,7 +15,7 @@ export const CONFIG_FAULTS = {
   path_unreadable: {
     number: 'GW1001',
     title: 'The path does not exist or cannot be read.',
-    hint: 'Name a file or a directory with -c.',
+    hint: 'Name a file or a directory with -c. `gw test` reads NAME.test.yaml beside NAME.yaml, or the files that it is given.',
   },
   directory_empty: {
     number: 'GW1002',

@@ -54,7 +54,7 @@ export function applyCommand(bind: BindHandler): Command {
     .option('--timeout <duration>', 'for each probe (default: 10s)', timeoutArgument)
     .option(
       '--allow-deletes <n>',
-      'allow this many deletions; by default more than 10, or a fifth of the set, are rejected',
+      'allow this many deletions; by default at most 10, and more than 2 only up to a fifth of the set',
       deletesArgument,
     )
     .addOption(adoptOption())

@@ -79,7 +79,7 @@ function archiveCommand(bind: BindHandler): Command {
     'Move the calls of closed months to a compressed file. Gateways may serve the store meanwhile.',
     [
       'gw ledger archive --before 2026-09 ledger-2026-08.jsonl.gz',
-      'gw ledger archive --before $(date -u +%Y-%m) /mnt/archive/ledger-$(date -u +%F).jsonl.gz   # monthly, by cron',
+      'gw ledger archive --before $(date -u +%Y-%m) /mnt/archive/ledger-$(date -u +%F).jsonl.gz   # monthly; in a crontab each % is \\%',
       'zcat ledger-2026-08.jsonl.gz | head -2                       # a header, then a call for each line',
     ],
   )

@@ -36,7 +36,7 @@ export function rollbackCommand(bind: BindHandler): Command {
     .option('--dry-run', 'show the plan and stop: nothing is written')
     .option(
       '--allow-deletes <n>',
-      'allow this many deletions; by default more than 10, or a fifth of all, are rejected',
+      'allow this many deletions; by default at most 10, and more than 2 only up to a fifth of all',
       deletesArgument,
     )
   return addWaitOptions(command)

@@ -227,7 +227,7 @@ export const statusOperations = {
     tag: 'status',
     summary: 'Watch changes and live rates',
     description:
-      'Server-sent events: `status` at the start, `changed` within two seconds after each change, and for administrators `live_stats` every two seconds. For a tenant `changed` comes after changes of its own keys and of itself, without their lines. Ends with the session. A user has at most eight such streams.',
+      'Server-sent events: `status` at the start, `changed` within two seconds after each change, `calls` after new calls or rejections, at most every two seconds, and for administrators `live_stats` every two seconds. For a tenant `changed` comes after changes of its own keys and of itself, without their lines. Ends with the session. A user has at most eight such streams.',
     query: z.strictObject({
       limit: z.int().min(1).optional().describe('The stream ends after this many events.'),
     }),

@@ -155,7 +155,8 @@ function hintOfEndpoints({ decision: { candidates, callOptions }, lookup }: Situ
     if (obstacle === 'no_node') return `join a node that fits endpoints.${name}${place}`
     if (obstacle === 'draining')
       return `wait until ${node} has restarted, or run \`gw nodes uncordon ${node}\``
-    if (obstacle === 'engine_down') return `start the engine of ${name} on ${node}`
+    if (obstacle === 'engine_down')
+      return `start the engine \`${target.endpoint.nodes?.engine}\` of ${name} on ${node}: \`gw nodes show ${node}\` lists those it has`
     if (obstacle === 'silent') return `look at the network of ${node}: nothing is received from it`
     if (obstacle === 'busy') return `wait, or add nodes: requests queue on ${node}`
     return `run \`gw probe ${name}\` to see why it fails`

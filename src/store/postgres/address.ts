@@ -7,7 +7,7 @@ export interface PostgresAddress {
   readonly host: string
   readonly port: number
   readonly database: string
-  /** Absent: that of the operating system, as in all programs that use PostgreSQL. */
+  /** Absent: `PGUSER` or `USER`. */
   readonly user?: string
   /** Absent: `PGPASSWORD` or `~/.pgpass`, as in all programs that use PostgreSQL. */
   readonly password?: string
