@@ -66,6 +66,8 @@ function page<Path extends string>(path: Path, load: () => Promise<Record<string
     getParentRoute: () => root,
     path,
     component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+    // Dialogs and secrets of one resource must not stay open above another.
+    remountDeps: ({ params }) => params,
   })
 }
 

@@ -16,7 +16,8 @@ function pagesIn(data: unknown): number {
 
 /**
  * Listens to the events of the control plane: stores live statistics as they come, and repeats the queries of the page
- * after each change.
+ * after each change. A hidden page does not listen: a browser has six connections to a server over HTTP/1.1, for all pages
+ * together.
  */
 export function useEvents(isEnabled: boolean): Connection {
   const { queries } = useConsole()
@@ -47,7 +48,6 @@ export function useEvents(isEnabled: boolean): Connection {
         void client.invalidateQueries({
           // A list with more than one page is not refreshed: its rows would move while they are read.
           predicate: ({ queryKey: [kind], state }) => kind === 'calls' && pagesIn(state.data) <= 1,
-          refetchType: document.hidden ? 'none' : 'active',
         })
       })
       opened.addEventListener('live_stats', message => {
@@ -63,10 +63,20 @@ export function useEvents(isEnabled: boolean): Connection {
         pauseMs = Math.min(2 * pauseMs, RETRY_MS.most)
       })
     }
-    connect()
-    return () => {
+    const disconnect = () => {
       clearTimeout(timer)
       source?.close()
+      source = undefined
+    }
+    const onVisibility = () => {
+      if (document.hidden) disconnect()
+      else if (!source) connect()
+    }
+    document.addEventListener('visibilitychange', onVisibility)
+    onVisibility()
+    return () => {
+      document.removeEventListener('visibilitychange', onVisibility)
+      disconnect()
     }
   }, [isEnabled, client, queries])
   return connection

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { logIn, open, PATIENCE } from './browser.ts'
 import { consoleInBrowser } from './console-in-browser.ts'
@@ -131,6 +131,25 @@ describe.skipIf(!scene.hasBrowser)('while others use it as well, the console', {
     await tab.page.getByText('Reconnecting').waitFor()
     await tab.page.getByText('Reconnecting').waitFor({ state: 'detached' })
     expect(attempts).toBe(2)
+  })
+
+  test('does not listen while its page is hidden, and has what it missed when it is seen again', async () => {
+    const [one, other] = [await scene.logInAs('admin'), await scene.logInAs('admin')]
+    const { page } = one
+    expect(await call(other.page, 'POST', '/tenants', { name: 'unseen', display_name: 'Before' })).toBe(201)
+    await open(one, '/tenants/unseen')
+    const show = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    const isEvents = (request: Request) => request.url().endsWith('/api/v1/events')
+    const ended = page.waitForEvent('requestfailed', isEvents)
+    await show(true)
+    await ended
+    expect(await call(other.page, 'PATCH', '/tenants/unseen', { display_name: 'After' })).toBe(200)
+    const begun = page.waitForEvent('request', isEvents)
+    await show(false)
+    await begun
+    await page.getByText('After').first().waitFor()
   })
 
   test('leaves references to secrets in headers as they are', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { accessibilityFaults, logIn, open } from './browser.ts'
+import { accessibilityFaults, logIn, open, PATIENCE } from './browser.ts'
 import { consoleInBrowser } from './console-in-browser.ts'
 import { PASSWORD } from './scene.ts'
 
@@ -276,6 +276,21 @@ describe.skipIf(!scene.hasBrowser)('the console', { timeout: 240_000 }, () => {
     await other.page.getByRole('button', { name: 'Log in' }).click()
     await other.page.getByText('was used already').waitFor()
     await other.page.getByLabel('Password').waitFor()
+  })
+
+  test('closes the dialogs of a resource when another one is shown', async () => {
+    const tab = await scene.logInAs('admin')
+    const { page } = tab
+    await open(tab, '/keys/team-blue-app')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('platform-test')
+    await page.getByRole('option', { name: 'platform-test' }).first().click()
+    await page.getByRole('heading', { level: 1, name: 'platform-test' }).waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('dialog', { name: 'Disable platform-test' }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { level: 1, name: 'team-blue-app' }).waitFor({ state: 'attached' })
+    await page.getByRole('dialog').waitFor({ state: 'detached', ...PATIENCE })
   })
 
   test('shows a change of another browser within two seconds, and comes back after a restart', async () => {
