@@ -287,6 +287,7 @@ describe('the ledger in PostgreSQL', () => {
     expect(await next.recover(Date.now())).toBe(0)
     expect(await database.query('select id from instances')).toHaveLength(1)
     expect(readdirSync(root)).not.toContain(`ends-${id}`)
+    expect(next.queued, 'rows of others are not those that it waits for').toBe(0)
     expect(events.filter(text => text.startsWith('alarm'))).toEqual([])
   })
 

@@ -214,9 +214,11 @@ export class EndLane {
     if (numbers.length === 0) await syncStore(this.#db)
     else {
       const logs = batch.rows.flatMap(({ row }) => (row[0] === 'log' ? [row[1]] : []))
+      let isSent = false
       try {
         const ends = await this.#withHolds(batch)
         await loadEndReferences(this.#db, references, { ends, logs })
+        isSent = true
         const written = await insertEnds(this.#db, instance(), references, {
           ends,
           // Nothing tells whether lines of the log were written: that the ends with them were, does.
@@ -237,11 +239,12 @@ export class EndLane {
         for (const { end } of ends) {
           // Its hold was ended by another gateway, or by an earlier statement.
           if (written.keys && !written.keys.has(endKeyOf(end))) await this.#compare(end)
-          open.delete(end)
         }
+        // Not before: if the connection is lost during a comparison, the batch is written once more, and needs its holds.
+        for (const { end } of ends) open.delete(end)
       } catch (error) {
         if (!isOfRow(error)) {
-          batch.isUnsure = true
+          batch.isUnsure ||= isSent
           throw error
         }
         this.#leaveOut(batch, error as Error)

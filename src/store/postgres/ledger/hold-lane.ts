@@ -56,7 +56,7 @@ export class HoldIds {
  *
  *     add ──▶ queue ──▶ batch ──▶ insert ──▶ held
  *                         ▲         ├──▶ fenced, held before, not covered: rejected
- *                         └─ pause ◀┘    the server is away: once more, except for holds that were cancelled meanwhile
+ *                         └─ pause ◀┘    the server is away: the same batch once more
  */
 export class HoldLane {
   readonly #db: LaneConnection
@@ -161,13 +161,13 @@ export class HoldLane {
       await this.#onFence(isRetry)
       return
     }
-    ids.end(this, inserted.lastId)
-    this.#batch = []
     const missing = inserted.keys
       ? batch.filter(({ hold }) => !inserted.keys?.has(keyOf(toRequestBytes(hold.requestId), hold.attempt)))
       : []
     // Of a retry, the first attempt may have been carried out.
     const before = missing.length > 0 ? await this.#committed(missing.map(({ hold }) => hold)) : []
+    ids.end(this, inserted.lastId)
+    this.#batch = []
     const written = batch.filter(item => !missing.includes(item) || (isRetry && before.includes(item.hold)))
     this.#held(written)
     for (const item of missing)

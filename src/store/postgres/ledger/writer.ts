@@ -27,6 +27,8 @@ import { PostgresShares } from './shares.ts'
 const FOLD_EVERY_MS = 1_000
 /** Of the time of a lease. */
 const RENEWALS = 10
+/** The number of rows that the main thread does not wait for; its own begin with 1. */
+const UNNUMBERED = 0
 
 export interface WriterPorts {
   /** Opens no connection before its first statement. */
@@ -122,10 +124,7 @@ export class PostgresWriter {
         references: this.#endReferences,
         open: this.#open,
         outage,
-        report: ended => {
-          if (ended.is === 'ended' && ended.numbers.length > 0) this.#hasNews = true
-          report(ended)
-        },
+        report: ended => this.#reportEnded(ended),
         order: () => this.#order,
         holdsSettled: () => this.#holds.settled(),
         resendHolds: () => this.#holds.resend(),
@@ -173,6 +172,16 @@ export class PostgresWriter {
   #add(number: number, row: Row): void {
     if (row[0] !== 'hold') this.#ends.write(number, row)
     else this.#holds.add({ number, hold: row[1] })
+  }
+
+  /** Of rows that the main thread has sent: those of a journal have the number {@link UNNUMBERED}. */
+  #reportEnded(ended: PostgresReport): void {
+    if (ended.is !== 'ended') {
+      this.#ports.report(ended)
+      return
+    }
+    if (ended.numbers.length > 0) this.#hasNews = true
+    this.#ports.report({ ...ended, numbers: ended.numbers.filter(number => number !== UNNUMBERED) })
   }
 
   #onHeld(): void {
@@ -279,7 +288,7 @@ export class PostgresWriter {
     const left = readEnds(journalRoot, instance)
     for (const { hold, end } of left) {
       this.#open.add(hold)
-      this.#ends.write(0, ['end', end])
+      this.#ends.write(UNNUMBERED, ['end', end])
     }
     await this.#ends.settled()
   }
