@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../base/catalogue/api.ts'
+import { drained } from '../base/drained.ts'
 import type { Log } from '../base/log.ts'
 import type { ServedConnection } from '../http/connection.ts'
 import { sendJson } from '../http/json.ts'
@@ -185,13 +186,6 @@ async function sendEvents(
     if (!hasRoom && !res.destroyed) await drained(res)
   }
   res.end()
-}
-
-function drained(res: ServerResponse): Promise<void> {
-  return new Promise(resolve => {
-    res.once('drain', resolve)
-    res.once('close', resolve)
-  })
 }
 
 function closeOf(res: ServerResponse): AbortSignal {

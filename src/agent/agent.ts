@@ -258,12 +258,15 @@ class HeldCredential {
   }
 }
 
+/** What a gateway knows of a node that has reported nothing. */
+const NO_LOAD = '{}'
+
 /** Watches the engines, and reports them to the gateway when something has changed. */
 class Engines {
   readonly #options: AgentOptions
   readonly #connections = new Set<TunnelConnection>()
   #offered = ''
-  #load = ''
+  #load = NO_LOAD
   /** In the order of the options. */
   #known: readonly KnownEngine[] = []
   #timers: (Timer | undefined)[] = []
@@ -286,7 +289,7 @@ class Engines {
   attach(connection: TunnelConnection): void {
     this.#connections.add(connection)
     // So that the next look reports the load to this one, too.
-    this.#load = ''
+    this.#load = NO_LOAD
     if (this.#offered !== '') connection.sendControl(engineList(this.#known.map(({ offered }) => offered)))
   }
 
@@ -323,7 +326,7 @@ class Engines {
     const load: Record<string, EngineLoad> = {}
     for (const [name, figures] of loads) if (figures) load[name] = figures
     const text = JSON.stringify(load)
-    if (text === this.#load || text === '{}') return
+    if (text === this.#load) return
     this.#load = text
     this.#send({ type: 'load', load })
   }

@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { asError } from '../base/as-error.ts'
+import { drained } from '../base/drained.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 
@@ -330,15 +331,4 @@ function joined(head: string, pieces: readonly Buffer[], lengthBytes: number): B
     at += piece.length
   }
   return bytes
-}
-
-/** Resolves when the socket takes more, or is closed. */
-function drained(socket: Socket): Promise<void> {
-  return new Promise(resolve => {
-    const done = () => {
-      socket.off('drain', done).off('close', done)
-      resolve()
-    }
-    socket.on('drain', done).on('close', done)
-  })
 }

@@ -169,6 +169,31 @@ describe('the metrics', () => {
   })
 })
 
+it('the lag of a ledger that has failed ends with its recovery', async () => {
+  const clock = testClock()
+  let isFailing = true
+  const flush = async () => {
+    if (isFailing) throw new Error('the server is away')
+  }
+  const metrics = measuring(
+    onTestFinished,
+    { ledger: { healthy: true, queued: 0, droppedLogs: 0, flush } },
+    clock,
+  )
+  const passSecond = async () => {
+    clock.advance(1_000)
+    await Promise.resolve()
+    await Promise.resolve()
+  }
+  for (let second = 0; second < 3; second++) await passSecond()
+  expect((await scraped(metrics)).value('gw_ledger_lag_seconds')).toBe(2)
+  isFailing = false
+  await passSecond()
+  const { value } = await scraped(metrics)
+  expect(value('gw_ledger_lag_seconds')).toBe(0)
+  expect(value('gw_ledger_commit_seconds_sum')).toBe(3)
+})
+
 describe('the number of series', () => {
   it('does not grow with 100,000 random names of models, paths and keys', async () => {
     const metrics = measuring(onTestFinished)

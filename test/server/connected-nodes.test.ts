@@ -45,7 +45,7 @@ async function scene(states?: States) {
     await end.hello
     return end
   }
-  return { clock, lines, nodes, dial }
+  return { clock, lines, nodes, listener, dial }
 }
 
 test('a living node keeps its name; one that is silent loses it to a second one, and gets the reason', async () => {
@@ -87,4 +87,13 @@ test('a node that connects while the states are read is not taken for one that w
   await expect.poll(() => answers.length, { interval: 5 }).toBe(1)
   await new Promise(setImmediate)
   expect([nodes.isAlive('gpu-0'), nodes.isAlive('gpu-1')]).toEqual([true, true])
+})
+
+test('a connection that comes while the gateway closes is closed as well', async () => {
+  const { nodes, listener } = await scene()
+  const { gateway } = await listener.dial()
+  await nodes.close()
+  nodes.accept({ ...FIRST, carrier: gateway, head: Buffer.alloc(0) })
+  expect(gateway.destroyed).toBe(true)
+  expect(nodes.isAlive('gpu-1')).toBe(false)
 })

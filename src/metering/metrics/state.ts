@@ -123,14 +123,13 @@ export function watchCommits(
     since === undefined ? 0 : (clock.monotonicMs() - since) / 1000,
   )
   const measure = async (): Promise<void> => {
-    since = clock.monotonicMs()
+    since ??= clock.monotonicMs()
     try {
       await ledger.flush()
       commits.observe((clock.monotonicMs() - since) / 1000)
       since = undefined
     } catch {
-      // The ledger has failed and logs that itself: from here on the lag only grows.
-      return
+      // The ledger logs its failure itself: the lag grows until it has recovered.
     }
     if (!ended) timer = clock.after(SAMPLE_EVERY_MS, () => void measure())
   }

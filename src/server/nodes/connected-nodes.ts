@@ -177,6 +177,11 @@ export class ConnectedNodes implements NodeDirectory {
   }
 
   accept({ carrier, head, identity, instance, address }: NewConnection): void {
+    // Its credential was looked up while the gateway closed.
+    if (this.#isClosed) {
+      carrier.destroy()
+      return
+    }
     const { node } = identity
     const { clock, version, log } = this.#ports
     this.#dismiss(node, 'superseded')

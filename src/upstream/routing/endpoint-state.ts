@@ -135,19 +135,23 @@ export class EndpointState {
     return limit !== undefined && this.inFlight >= limit ? 'full' : undefined
   }
 
-  /** A request was assigned to the endpoint. */
-  enter(): void {
+  /** A request was assigned to the endpoint. @returns whether it is the half-open one. */
+  enter(): boolean {
     this.load.inFlight++
-    if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#halfOpenFromMs) return
+    if (this.#state !== 'unhealthy' || this.#ports.clock.monotonicMs() < this.#halfOpenFromMs) return false
     // Only one half-open request: no other until it ends.
     this.#halfOpenFromMs = Number.POSITIVE_INFINITY
     this.#isHalfOpen = true
+    return true
   }
 
-  /** @param wasDispatched False: the request was rejected before, for example by a limit. */
-  leave(wasDispatched = true): void {
+  /**
+   * @param isHalfOpen As {@link enter} returned it: an older request says nothing of the half-open one.
+   * @param wasDispatched False: the request was rejected before, for example by a limit.
+   */
+  leave(isHalfOpen: boolean, wasDispatched: boolean): void {
     this.load.inFlight--
-    if (!this.#isHalfOpen || this.#state !== 'unhealthy') return
+    if (!isHalfOpen || !this.#isHalfOpen || this.#state !== 'unhealthy') return
     this.#isHalfOpen = false
     // The half-open request was inconclusive, for example because its client disconnected: another one has to try.
     if (wasDispatched) this.#ports.onChange(this)

@@ -40,6 +40,8 @@ export class Route {
   /** Error codes that endpoints have answered this request with. */
   #answers: string[] | undefined
   #isIn = true
+  /** For the current endpoint. */
+  #isHalfOpen: boolean
   #isDispatched = false
 
   /**
@@ -65,7 +67,7 @@ export class Route {
     if (!target) throw noEndpointError(this.#bound, ports)
     this.#target = target
     this.#state = ports.health.of(target.endpoint)
-    this.#state.enter()
+    this.#isHalfOpen = this.#state.enter()
   }
 
   /** The current endpoint. */
@@ -100,7 +102,7 @@ export class Route {
     this.#attempts++
     this.#target = target
     this.#state = this.#ports.health.of(target.endpoint)
-    this.#state.enter()
+    this.#isHalfOpen = this.#state.enter()
     this.#isIn = true
     return true
   }
@@ -126,7 +128,7 @@ export class Route {
 
   /** The request has ended; idempotent. */
   leave(): void {
-    if (this.#isIn) this.#state.leave(this.#isDispatched)
+    if (this.#isIn) this.#state.leave(this.#isHalfOpen, this.#isDispatched)
     this.#isIn = false
   }
 
