@@ -4,7 +4,6 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  parseSearchWith,
   stringifySearchWith,
 } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
@@ -104,8 +103,8 @@ export function createConsoleRouter() {
   return createRouter({
     routeTree: routes,
     basepath: '/console',
-    // Without this, a key with the name 12 would become a number in a filter.
-    parseSearch: parseSearchWith(text => text),
+    // Without this, 12 or true in a filter would be no text.
+    parseSearch: text => Object.fromEntries(new URLSearchParams(text)),
     stringifySearch: stringifySearchWith(String),
     defaultPreload: 'intent',
     scrollRestoration: false,

@@ -51,11 +51,18 @@ export interface SessionEvents {
   readonly onRejected: () => void
 }
 
+/** Without a key or a click for so long, requests are those of an open page, and do not prolong the session. */
+const ATTENDED_MS = 60_000
+
 export function createApi({ onEnd, onRejected }: SessionEvents): Api {
   let csrfToken: string | undefined
+  let attendedAt = performance.now()
+  for (const input of ['keydown', 'pointerdown'])
+    addEventListener(input, ({ timeStamp }) => (attendedAt = timeStamp), { capture: true, passive: true })
   const client = createClient<paths>({ baseUrl: location.origin, fetch: reach })
   client.use({
     onRequest({ request }) {
+      if (performance.now() - attendedAt > ATTENDED_MS) request.headers.set('x-unattended', 'true')
       if (request.method === 'GET') return request
       // A change with a cookie needs both headers, even without a body.
       request.headers.set('content-type', 'application/json')

@@ -132,8 +132,8 @@ function DispatchedCalls({ query }: { readonly query: Parameters<Queries['calls'
             head: 'Result',
             cell: ({ status }) => <State state={String(status)} tone={status < 400 ? 'good' : 'bad'} />,
           },
-          { head: 'Model', cell: ({ model: name }) => name },
-          { head: 'Key', cell: ({ key: name }) => name, hidden: 'phone' },
+          { head: 'Model', cell: ({ model: name }) => <span className="anywhere">{name}</span> },
+          { head: 'Key', cell: ({ key: name }) => <span className="anywhere">{name}</span>, hidden: 'phone' },
           {
             head: 'Tokens',
             cell: ({ input_tokens: input = 0, output_tokens: output = 0 }) =>

@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { dataOf, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
+import { useOnce } from '../api/once.ts'
 import { AuditTrail } from '../ui/audit-trail.tsx'
 import { Meter, State } from '../ui/badges.tsx'
 import { ConfirmButton } from '../ui/confirm-button.tsx'
@@ -151,8 +152,9 @@ function Secret({ shown }: { readonly shown: Shown }) {
   const path = { params: { path: { name } } }
   const used = usedAt === undefined ? 'not within 30 days' : lastUse(usedAt, now)
   const read = () => client.invalidateQueries({ queryKey: ['keys'] })
+  const issue = useOnce(() => dataOf(api.POST('/api/v1/keys/{name}/issue', path)))
   const issuing = useMutation({
-    mutationFn: () => dataOf(api.POST('/api/v1/keys/{name}/issue', path)),
+    mutationFn: issue,
     onSuccess: made => setIssued(made.secret),
     onSettled: read,
   })

@@ -65,7 +65,7 @@ export function Models() {
             ]}
           />
           <h3>How to call it</h3>
-          <CallExamples secret="YOUR_SECRET" model={shown.name} gateway={gateway} />
+          <CallExamples secret="YOUR_SECRET" model={shown.name} gateway={gateway} paths={shown.paths} />
         </Dialog>
       )}
     </>

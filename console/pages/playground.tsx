@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { dataOf } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { type PlaygroundCall, useRun } from '../api/playground.ts'
+import { shellQuoted } from '../api/shell.ts'
 import { Code } from '../ui/copy.tsx'
 import { Verdict } from '../ui/decision.tsx'
 import { ChoiceField, Field, TextField } from '../ui/fields.tsx'
@@ -213,9 +214,8 @@ function bodyOf(path: Path, { model, prompt, maxTokens, isStream }: Wanted): Pla
 }
 
 function curlOf(gateway: string, path: string, body: object): string {
-  const text = JSON.stringify(body).replaceAll("'", String.raw`'\''`)
   return `curl ${gateway}${path} \\
   -H "authorization: Bearer $GW_KEY" \\
   -H 'content-type: application/json' \\
-  -d '${text}'`
+  -d ${shellQuoted(JSON.stringify(body))}`
 }

@@ -1,13 +1,13 @@
-import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { dataOf } from '../api/client.ts'
 import { useConsole } from '../api/context.ts'
 import { type PlaygroundCall, useRun } from '../api/playground.ts'
+import { shellQuoted } from '../api/shell.ts'
+import { ConfirmButton } from '../ui/confirm-button.tsx'
 import { Code } from '../ui/copy.tsx'
 import { ExportDialog } from '../ui/export-dialog.tsx'
 import { useGatewayUrl } from '../ui/gateway-url.ts'
-import { Failure } from '../ui/page.tsx'
 import { RunView } from '../ui/run-view.tsx'
 
 type Path = PlaygroundCall['path']
@@ -31,20 +31,24 @@ export function CallStep({
   const { run, send } = useRun(api)
   const [isExporting, setExporting] = useState(false)
   const isServed = useIsUnchanged(secret, RELOAD_MS)
-  const rotating = useMutation({
-    mutationFn: () =>
-      dataOf(api.POST('/api/v1/keys/{name}/rotate', { params: { path: { name: keyName } }, body: {} })),
-    onSuccess: rotated => onIssued(rotated.secret),
-  })
+  const rotate = async () => {
+    const params = { path: { name: keyName } }
+    onIssued((await dataOf(api.POST('/api/v1/keys/{name}/rotate', { params, body: {} }))).secret)
+  }
   if (secret === '')
     return (
       <div className="stack">
-        {rotating.error && <Failure error={rotating.error} />}
         <p>The secret of {keyName} was shown once, and this page does not have it any more.</p>
         <div className="actions">
-          <button type="button" className="button primary" onClick={() => rotating.mutate()}>
-            Make a new secret
-          </button>
+          <ConfirmButton word="Rotate" title={`Rotate ${keyName}`} label="Make a new secret" act={rotate}>
+            <p>
+              Applications that have its secret get 401 at once. The page of the{' '}
+              <Link to="/keys/$name" params={{ name: keyName }}>
+                key
+              </Link>{' '}
+              rotates it with a grace.
+            </p>
+          </ConfirmButton>
         </div>
       </div>
     )
@@ -61,7 +65,7 @@ export function CallStep({
         text={`curl ${gateway}${path} \\
   -H 'authorization: Bearer ${secret}' \\
   -H 'content-type: application/json' \\
-  -d '${JSON.stringify(body)}'`}
+  -d ${shellQuoted(JSON.stringify(body))}`}
       />
       <div className="actions">
         <button

@@ -171,8 +171,15 @@ function Report({ usage, measure }: { readonly usage: Usage; readonly measure: s
         keyOf={row => `${row.label} ${row.split ?? ''}`}
         empty="Nothing was used in this time."
         columns={[
-          { head: capitalized(by), cell: labelOf },
-          ...(split ? [{ head: capitalized(split), cell: (row: Row) => row.split ?? NONE }] : []),
+          { head: capitalized(by), cell: row => <span className="anywhere">{labelOf(row)}</span> },
+          ...(split
+            ? [
+                {
+                  head: capitalized(split),
+                  cell: (row: Row) => <span className="anywhere">{row.split ?? NONE}</span>,
+                },
+              ]
+            : []),
           { head: 'Calls', cell: row => count(row.requests), isNumber: true },
           { head: 'Input', cell: row => count(row.input_tokens), isNumber: true, hidden: 'phone' },
           { head: 'Cached', cell: row => count(row.cached_input_tokens), isNumber: true, hidden: 'tablet' },

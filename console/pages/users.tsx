@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Shapes } from '../api/client.ts'
+import { ApiFailure, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
 import { State } from '../ui/badges.tsx'
 import { CreateDialog } from '../ui/create-dialog.tsx'
@@ -191,6 +191,7 @@ function UserDialog({ user, onClose }: { readonly user: User; readonly onClose: 
               autoComplete="new-password"
               value={password}
               onChange={setPassword}
+              error={acting.error instanceof ApiFailure ? acting.error.fieldError('/password') : undefined}
               required
             />
             <button type="submit" className="button" disabled={acting.isPending}>

@@ -3,6 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { type Change, deletionOf, previewOf, publisher } from '../api/changes.ts'
 import { ApiFailure, type Shapes } from '../api/client.ts'
 import { useConsole, useSession } from '../api/context.ts'
+import { useOnce } from '../api/once.ts'
 import { Dialog } from './dialog.tsx'
 import { Facts, Failure, Loaded } from './page.tsx'
 import { nameOf, PatchView, PlanView } from './preview.tsx'
@@ -12,6 +13,8 @@ export type FieldError = NonNullable<Shapes['problem']['errors']>[number]
 function errorsOf(error: Error | null): readonly FieldError[] {
   return (error instanceof ApiFailure && error.problem.errors) || []
 }
+
+const TAKEN: FieldError = { pointer: '/name', detail: 'This name is taken.' }
 
 const WORDS = { create: 'Create', update: 'Save', delete: 'Delete' } as const
 
@@ -49,7 +52,7 @@ export function ChangeDialog({
   })
   const saving = useMutation({
     ...(change.action === 'delete' && { mutationKey: deletionOf(change.name) }),
-    mutationFn: () => make(change),
+    mutationFn: useOnce(() => make(change)),
     onSuccess: async () => {
       const isGone = (name: unknown) => change.action === 'delete' && name === change.name
       // Leaves the page of a deleted resource first: an event about the change would make it request the resource again.
@@ -61,7 +64,11 @@ export function ChangeDialog({
       if (change.action !== 'delete') onDone?.()
     },
   })
-  const isFileOwned = preview.data?.owner === 'config'
+  // The preview is that of a patch: without a creation in it, there is one of this name.
+  const isTaken =
+    change.action === 'create' &&
+    preview.data?.plan.changes.some(({ action }) => action === 'create') === false
+  const isFileOwned = preview.data?.owner === 'config' && !isTaken
   const isEmpty = preview.data?.plan.changes.length === 0 && change.fields?.['upstream_key'] === undefined
   const word = WORDS[change.action]
   return (
@@ -76,7 +83,7 @@ export function ChangeDialog({
             <button
               type="button"
               className="button"
-              onClick={() => onBack(errorsOf(preview.error ?? saving.error))}
+              onClick={() => onBack(isTaken ? [TAKEN] : errorsOf(preview.error ?? saving.error))}
             >
               Back
             </button>
@@ -88,7 +95,7 @@ export function ChangeDialog({
             <button
               type="button"
               className={change.action === 'delete' ? 'button danger' : 'button primary'}
-              disabled={(hasPreview && (!preview.data || isEmpty)) || saving.isPending}
+              disabled={(hasPreview && (!preview.data || isEmpty || isTaken)) || saving.isPending}
               onClick={() => saving.mutate()}
             >
               {saving.isPending ? 'Saving…' : word}
@@ -106,17 +113,23 @@ export function ChangeDialog({
       {!hasPreview && <FieldsView change={change} />}
       {hasPreview && (
         <Loaded query={preview}>
-          {found => (
-            <>
-              <PlanView plan={found.plan} />
-              {change.fields?.['upstream_key'] !== undefined && !isFileOwned && (
-                <p className="note">
-                  The credential for the upstream is stored encrypted, and never shown again.
-                </p>
-              )}
-              {isFileOwned && <PatchView preview={found} />}
-            </>
-          )}
+          {found =>
+            isTaken ? (
+              <p className="notice bad">
+                There is a {change.kind} {nameOf(change.kind, change.name)} already.
+              </p>
+            ) : (
+              <>
+                <PlanView plan={found.plan} />
+                {change.fields?.['upstream_key'] !== undefined && !isFileOwned && (
+                  <p className="note">
+                    The credential for the upstream is stored encrypted, and never shown again.
+                  </p>
+                )}
+                {isFileOwned && <PatchView preview={found} />}
+              </>
+            )
+          }
         </Loaded>
       )}
     </Dialog>

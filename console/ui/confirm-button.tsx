@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
+import { useOnce } from '../api/once.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 
 /** A button that asks before it does something that takes effect at once. */
@@ -25,7 +26,7 @@ export function ConfirmButton({
   readonly children: ReactNode
 }) {
   const [isOpen, setOpen] = useState(false)
-  const acting = useMutation({ mutationFn: act, onSuccess: () => setOpen(false) })
+  const acting = useMutation({ mutationFn: useOnce(act), onSuccess: () => setOpen(false) })
   const classes = ['button', isSmall && 'small', isDangerous && 'danger']
   return (
     <>

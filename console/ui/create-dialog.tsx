@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { ApiFailure } from '../api/client.ts'
+import { useOnce } from '../api/once.ts'
 import { Dialog } from './dialog.tsx'
 import { Failure } from './page.tsx'
 
@@ -26,8 +27,9 @@ export function CreateDialog<Created>({
   readonly children: (errorOf: (pointer: string) => string | undefined) => ReactNode
 }) {
   const client = useQueryClient()
+  const createOnce = useOnce(create)
   const creating = useMutation({
-    mutationFn: create,
+    mutationFn: createOnce,
     onSuccess: async created => {
       await client.invalidateQueries({ queryKey: [list] })
       onCreated(created)

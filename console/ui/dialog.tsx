@@ -31,7 +31,10 @@ export function Dialog({
       disablePointerDismissal={isSticky}
       onOpenChange={(open, details) => {
         if (open) return
-        if (isSticky && details.reason === 'escape-key') details.cancel()
+        const isOutside = details.reason === 'outside-press'
+        // A click beside a form would lose what is entered.
+        const isForm = isOutside && popup.current?.querySelector(FIELDS) !== null
+        if (isForm || (isSticky && details.reason === 'escape-key')) details.cancel()
         else onClose()
       }}
     >

@@ -1,5 +1,7 @@
 import { Tabs } from '@base-ui/react/tabs'
+import { useBlocker } from '@tanstack/react-router'
 import { useState } from 'react'
+import { shellQuoted } from '../api/shell.ts'
 import { Code } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
 
@@ -16,6 +18,7 @@ export function SecretDialog({
   readonly onClose: () => void
 }) {
   const [isStored, setStored] = useState(false)
+  useBlocker({ shouldBlockFn: () => !isStored, enableBeforeUnload: () => !isStored })
   return (
     <Dialog
       title={title}
@@ -42,19 +45,18 @@ export function SecretDialog({
   )
 }
 
-/** How applications call the gateway with a secret. @param gateway the URL of the gateway. */
+/** How applications call the gateway with a secret. @param gateway the URL of the gateway. @param paths where the model is served. */
 export function CallExamples({
-  secret,
-  model,
-  gateway,
-}: {
-  readonly secret: string
-  readonly model: string
-  readonly gateway: string
+  paths = ANY,
+  ...example
+}: Example & {
+  readonly paths?: readonly string[]
 }) {
-  const examples = examplesOf(secret, model, gateway)
+  const examples = examplesOf(example, paths)
+  const [first] = Object.keys(examples)
+  if (first === undefined) return <p className="note">docs/clients.md has an example of each path.</p>
   return (
-    <Tabs.Root defaultValue="curl">
+    <Tabs.Root defaultValue={first}>
       <Tabs.List className="tabs" aria-label="Examples">
         {Object.keys(examples).map(name => (
           <Tabs.Tab key={name} value={name}>
@@ -71,30 +73,63 @@ export function CallExamples({
   )
 }
 
-function examplesOf(secret: string, model: string, gateway: string): Readonly<Record<string, string>> {
+interface Example {
+  readonly secret: string
+  readonly model: string
+  readonly gateway: string
+}
+
+const CHAT = '/v1/chat/completions'
+const MESSAGES = '/v1/messages'
+/** Where the models of a key are served is not known. */
+const ANY = [CHAT, MESSAGES]
+const HELLO = 'Hello!'
+
+/** The members beside the model of a small request. */
+const MEMBERS: Readonly<Record<string, object>> = {
+  [CHAT]: { messages: [{ role: 'user', content: HELLO }] },
+  [MESSAGES]: { max_tokens: 256, messages: [{ role: 'user', content: HELLO }] },
+  '/v1/responses': { input: HELLO },
+  '/v1/completions': { prompt: HELLO },
+  '/v1/embeddings': { input: HELLO },
+  '/v1/rerank': { query: HELLO, documents: ['Hello, world!', 'Goodbye!'] },
+  '/v1/images/generations': { prompt: 'A greeting' },
+}
+
+function examplesOf(
+  { secret, model, gateway }: Example,
+  paths: readonly string[],
+): Readonly<Record<string, string>> {
+  const path = paths.find(each => MEMBERS[each])
   return {
-    curl: `curl ${gateway}/v1/chat/completions \\
+    ...(path !== undefined && {
+      curl: `curl ${gateway}${path} \\
   -H 'authorization: Bearer ${secret}' \\
   -H 'content-type: application/json' \\
-  -d '{"model":"${model}","messages":[{"role":"user","content":"Hello!"}]}'`,
-    Python: `from openai import OpenAI
+  -d ${shellQuoted(JSON.stringify({ model, ...MEMBERS[path] }))}`,
+    }),
+    ...(paths.includes(CHAT) && {
+      Python: `from openai import OpenAI
 
 client = OpenAI(base_url="${gateway}/v1", api_key="${secret}")
 answer = client.chat.completions.create(
-    model="${model}",
-    messages=[{"role": "user", "content": "Hello!"}],
+    model=${JSON.stringify(model)},
+    messages=[{"role": "user", "content": "${HELLO}"}],
 )
 print(answer.choices[0].message.content)`,
-    TypeScript: `import OpenAI from 'openai'
+      TypeScript: `import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: '${gateway}/v1', apiKey: '${secret}' })
 const answer = await client.chat.completions.create({
-  model: '${model}',
-  messages: [{ role: 'user', content: 'Hello!' }],
+  model: ${JSON.stringify(model)},
+  messages: [{ role: 'user', content: '${HELLO}' }],
 })
 console.log(answer.choices[0]?.message.content)`,
-    'Claude Code': `export ANTHROPIC_BASE_URL=${gateway}
+    }),
+    ...(paths.includes(MESSAGES) && {
+      'Claude Code': `export ANTHROPIC_BASE_URL=${gateway}
 export ANTHROPIC_AUTH_TOKEN=${secret}
-claude --model ${model}`,
+claude --model ${shellQuoted(model)}`,
+    }),
   }
 }

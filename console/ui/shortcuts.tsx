@@ -25,10 +25,11 @@ export function Shortcuts({
     const press = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
         event.preventDefault()
-        onSearch()
+        // To leave a dialog for another page would lose what is entered or shown in it.
+        if (!isInDialog()) onSearch()
         return
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (isInDialog() || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
       const isSecond = event.timeStamp - goAt < SEQUENCE_MS
       goAt = Number.NEGATIVE_INFINITY
       const page = isSecond ? pages.find(({ letter }) => letter === event.key) : undefined
@@ -76,6 +77,10 @@ function focusFilter(otherwise: () => void): void {
 }
 
 /** Whether keys are text, or belong to a dialog or a menu. */
+function isInDialog(): boolean {
+  return document.querySelector('[role="dialog"]') !== null
+}
+
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof Element)) return false
   return target.closest('input, textarea, select, [role="dialog"], [role="menu"]') !== null

@@ -6,6 +6,7 @@ import type { Role } from '../schema/user.ts'
 import type { Context } from '../services/context.ts'
 import type { AnonymousContext, LiveSession } from '../services/sessions.ts'
 import type { Authority } from '../store/users/types.ts'
+import type { PresentedCredential } from './session/credentials.ts'
 
 /** The caller and its rights. */
 export interface Caller {
@@ -35,6 +36,8 @@ export interface Call<Id extends OperationId> {
   readonly address: string
   /** The device cookie of the browser from an earlier log-in of any user. */
   readonly device?: string
+  /** The credential that came without need: a log-in by cookie replaces it. Absent with a caller. */
+  readonly replaced?: PresentedCredential
   readonly requestId: string
   /** Whether the client has disconnected; for requests that wait in a queue. */
   readonly hasLeft: () => boolean

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError } from '../base/catalogue/api.ts'
-import { drained } from '../base/drained.ts'
 import type { Log } from '../base/log.ts'
 import type { ServedConnection } from '../http/connection.ts'
+import { drained } from '../http/drained.ts'
 import { sendJson } from '../http/json.ts'
 import { type OperationId, operation } from '../schema/api/operations.ts'
 import { isCounted } from '../schema/api/permissions.ts'
@@ -103,6 +103,7 @@ export async function serveOperation(
     context: contextOf(operationCall, caller, ports),
     address: operationCall.address,
     ...(device !== undefined && { device }),
+    ...(!caller && { replaced: presentedCredential(req, ports.cookie.name) }),
     requestId: operationCall.requestId,
     hasLeft: () => res.destroyed,
     left: closeOf(res),
@@ -143,7 +144,9 @@ async function admit(
   { cookie, sessions, publicUrl, store }: OperationPorts,
 ): Promise<Caller | undefined> {
   const credential = presentedCredential(req, cookie.name)
-  const session = credential && (await sessions.find(credential.token, credential.carrier))
+  // An open page without input does not prolong its session.
+  const isUse = req.headers['x-unattended'] === undefined
+  const session = credential && (await sessions.find(credential.token, credential.carrier, isUse))
   const caller = allow(id, params, session)
   if (!caller) return undefined
   const { carrier, csrfToken } = caller.session

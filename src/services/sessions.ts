@@ -292,8 +292,12 @@ export class Sessions {
     return opened && { token, session: liveSession(opened, token, digest) }
   }
 
-  /** The session of a token, if it arrives by its original carrier and has not expired. */
-  async find(token: string, carrier: Carrier): Promise<LiveSession | undefined> {
+  /**
+   * The session of a token, if it arrives by its original carrier and has not expired.
+   *
+   * @param isUse False: does not prolong it.
+   */
+  async find(token: string, carrier: Carrier, isUse = true): Promise<LiveSession | undefined> {
     if (isAccessToken(token)) return carrier === 'bearer' ? this.#findToken(token) : undefined
     if (!TOKEN.test(token)) return undefined
     const digest = keyDigest(token)
@@ -305,9 +309,14 @@ export class Sessions {
       await this.#users.endSession(digest)
       return undefined
     }
-    if (nowMs - found.usedAtMs < TOUCH_MS) return session
+    if (!isUse || nowMs - found.usedAtMs < TOUCH_MS) return session
     await this.#users.touchSession(digest)
     return liveSession({ ...found, usedAtMs: nowMs }, token, digest)
+  }
+
+  /** Ends the session of a token, if there is one. */
+  async end(token: string): Promise<void> {
+    if (TOKEN.test(token)) await this.#users.endSession(keyDigest(token))
   }
 
   /** Whether a session is still valid. Does not count as a use of it. */

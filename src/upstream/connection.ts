@@ -1,7 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { asError } from '../base/as-error.ts'
-import { drained } from '../base/drained.ts'
 import { ABSENT, type IndexedSetMember } from '../base/indexed-set.ts'
+import { drained } from '../http/drained.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 
 /** A request as it is sent. */

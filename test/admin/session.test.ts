@@ -102,7 +102,7 @@ describe('a log-in', () => {
     expect((await call('get_session', { as: second })).status).toBe(200)
   })
 
-  test('takes no token from a log-in, and ends no other user’s session', async () => {
+  test('takes no token from a log-in, and ends the session that its browser had', async () => {
     const { call, logIn, addUser } = await setUp()
     await addUser('eve', 'admin')
     const planted = `gws_${'A'.repeat(43)}`
@@ -116,7 +116,7 @@ describe('a log-in', () => {
       expect([planted, eve.token]).not.toContain(given)
     }
     expect((await call('get_session', { headers: { cookie: `gw_session=${planted}` } })).status).toBe(401)
-    expect((await call('get_session', { as: eve })).body).toMatchObject({ user: { name: 'eve' } })
+    expect((await call('get_session', { as: eve })).status).toBe(401)
   })
 
   test('of another site’s page is rejected: it would log its visitor in as another user', async () => {
@@ -147,6 +147,24 @@ describe('a session', () => {
     }
     clock.advance(30 * MINUTE_MS)
     expect(await call('get_session', { as })).toMatchObject({ status: 401, body: { code: 'not_logged_in' } })
+  })
+
+  test('is not prolonged by an open page without input', async () => {
+    const { call, logIn, clock } = await setUp()
+    const as = await logIn('ada')
+    const headers = { 'x-unattended': 'true' }
+    clock.advance(20 * MINUTE_MS)
+    expect((await call('get_session', { as, headers })).status).toBe(200)
+    clock.advance(10 * MINUTE_MS)
+    expect((await call('get_session', { as, headers })).status).toBe(401)
+  })
+
+  test('stays when a program logs in beside it, whatever cookies it sends', async () => {
+    const { call, logIn } = await setUp()
+    const as = await logIn('ada', 'cookie')
+    const body = { username: 'ada', password: PASSWORD, carrier: 'bearer' }
+    expect((await call('log_in', { body, headers: { cookie: as.headers['cookie'] ?? '' } })).status).toBe(201)
+    expect((await call('get_session', { as })).status).toBe(200)
   })
 
   test('ends after twelve hours whatever happens', async () => {

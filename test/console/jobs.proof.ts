@@ -278,6 +278,53 @@ describe.skipIf(!scene.hasBrowser)('the console', { timeout: 240_000 }, () => {
     await other.page.getByLabel('Password').waitFor()
   })
 
+  test('takes numbers and words in a filter for text', async () => {
+    const tab = await scene.logInAs('admin')
+    for (const text of ['1999', 'true', '1e3']) {
+      await open(tab, `/keys?q=${text}`)
+      await tab.page.getByRole('searchbox', { name: 'Name' }).waitFor()
+      expect(await tab.page.getByRole('searchbox', { name: 'Name' }).inputValue()).toBe(text)
+    }
+    await tab.page.getByRole('searchbox', { name: 'Name' }).fill('2000')
+    await tab.page.waitForURL(/q=2000/)
+    expect(tab.faults).toEqual([])
+  })
+
+  test('does not leave a secret that was not stored, and makes one for two clicks', async () => {
+    const tab = await scene.logInAs('admin')
+    const { page } = tab
+    let posts = 0
+    page.on('request', request => {
+      if (request.method() === 'POST' && request.url().endsWith('/issue')) posts++
+    })
+    await open(tab, '/keys')
+    await page.getByRole('link', { name: 'platform-test', exact: true }).click()
+    await page.getByRole('button', { name: 'Issue' }).dblclick()
+    await page.getByRole('dialog', { name: 'The secret of' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.goBack().catch(() => undefined)
+    await page.getByRole('dialog', { name: 'The secret of' }).waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(1)
+    expect(posts).toBe(1)
+    await page.getByLabel('I have stored it').check()
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('says at its field that the name of a new key is taken', async () => {
+    const tab = await scene.logInAs('admin')
+    const { page } = tab
+    await open(tab, '/keys')
+    await page.getByRole('button', { name: 'New key' }).click()
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('platform-test')
+    await page.getByLabel('Kind').selectOption('platform')
+    await page.getByRole('button', { name: 'Review' }).click()
+    await page.getByText('There is a key platform-test already.').waitFor()
+    expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true)
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.getByText('This name is taken.').waitFor()
+  })
+
   test('closes the dialogs of a resource when another one is shown', async () => {
     const tab = await scene.logInAs('admin')
     const { page } = tab

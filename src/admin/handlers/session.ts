@@ -14,7 +14,7 @@ import {
 } from '../../services/sessions.ts'
 import { readCurrency } from '../../services/settings.ts'
 import type { Call, HandlersOf } from '../call.ts'
-import type { SessionCookie } from '../session/credentials.ts'
+import type { PresentedCredential, SessionCookie } from '../session/credentials.ts'
 import { networksOf } from '../session/login-throttle.ts'
 
 type Ids = 'log_in' | 'log_in_by_link' | 'get_session' | 'log_out' | 'log_out_everywhere' | 'change_password'
@@ -27,14 +27,14 @@ export interface SessionPorts extends LoginPorts {
 
 export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): HandlersOf<Ids> {
   return {
-    async log_in({ body, context, assertSameSite, ...call }) {
+    async log_in({ body, context, assertSameSite, replaced, ...call }) {
       // A page of another site must not log its visitor in as another user, either.
       if (body.carrier === 'cookie') assertSameSite()
-      return opened(await logIn(context, ports, body, clientOf(call)))
+      return opened(await logIn(context, ports, body, clientOf(call)), replaced)
     },
-    async log_in_by_link({ body, context, assertSameSite, ...call }) {
+    async log_in_by_link({ body, context, assertSameSite, replaced, ...call }) {
       if (body.carrier === 'cookie') assertSameSite()
-      return opened(await logInByLink(context, ports.sessions, body, clientOf(call)))
+      return opened(await logInByLink(context, ports.sessions, body, clientOf(call)), replaced)
     },
     async get_session({ caller, context }) {
       const [url, currency] = await Promise.all([servingUrl(context), readCurrency(context.store)])
@@ -57,9 +57,11 @@ export function sessionHandlers({ cookie, clock, ...ports }: SessionPorts): Hand
     },
   }
 
-  function opened({ document, token, session, device }: OpenedSession) {
+  /** @param replaced Of a log-in by cookie: nothing could end its session any more. */
+  async function opened({ document, token, session, device }: OpenedSession, replaced?: PresentedCredential) {
     const { name: user } = session.user
     if (device === undefined) return { body: { ...document, token }, user }
+    if (replaced?.carrier === 'cookie') await ports.sessions.end(replaced.token)
     const cookies = [cookie.set(token, session.expiresAtMs - clock.nowMs()), cookie.setDevice(device)]
     return { body: document, user, headers: { 'set-cookie': cookies } }
   }

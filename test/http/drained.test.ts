@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { drained } from '../../src/base/drained.ts'
+import { drained } from '../../src/http/drained.ts'
 
 test('a stream that drains, or is closed, has no listener left', async () => {
   const stream = new PassThrough({ highWaterMark: 1 })
