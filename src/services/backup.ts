@@ -8,7 +8,7 @@ import { storeFault } from '../store/faults.ts'
 import { waitForBacklog } from '../store/journal/backlog.ts'
 import { journalFolder, journalLanes } from '../store/journal/files.ts'
 import { renewJournals } from '../store/journal/state.ts'
-import { takeAllLeases } from '../store/ledger/lease.ts'
+import { type Lease, takeAllLeases } from '../store/ledger/lease.ts'
 import { replaceStore } from '../store/replace.ts'
 import { storePath } from '../store/url.ts'
 import type { AppPorts } from './context.ts'
@@ -35,8 +35,8 @@ export interface Restored extends StoreCopy {
 
 /**
  * Writes a consistent copy of the store while gateways serve it. The file is written completely or not at all.
- * @throws {CommandError} file_exists if the file exists and must not be replaced; backup_damaged if the store is damaged; store_unavailable,
- * store_missing, usage; interrupted
+ * @throws {CommandError} file_exists if the file exists and must not be replaced; store_in_use if a gateway serves that file;
+ * backup_damaged if the store is damaged; store_unavailable, store_missing, usage; interrupted
  */
 export async function backUp(
   file: string,
@@ -45,11 +45,28 @@ export async function backUp(
   watch: Watch & { readonly isForced: boolean },
 ): Promise<BackedUp> {
   const store = storePath(storeUrl, ports.cwd)
-  const path = resolve(ports.cwd, file)
+  const named = resolve(ports.cwd, file)
+  // A link stays, and leads to the backup.
+  const path = existsSync(named) ? realpathSync(named) : named
   if (fileIdentity(store) === undefined)
     throw new CommandError('store_missing', `${store} does not exist yet.`)
   assertWritable(path, file, store)
   if (existsSync(path) && !watch.isForced) throw alreadyExists(file)
+  const lease = leaseOf(path)
+  try {
+    return await backUpTo(path, store, file, ports, watch)
+  } finally {
+    lease?.release()
+  }
+}
+
+async function backUpTo(
+  path: string,
+  store: string,
+  file: string,
+  ports: BackupPorts,
+  watch: Watch & { readonly isForced: boolean },
+): Promise<BackedUp> {
   const fresh = beside(path, ports)
   const missingRows = await waitForBacklog(store)
   const copy = await copyStore(store, fresh, { ...watch, signal: ports.signal })
@@ -91,7 +108,8 @@ export async function restore(
   // If the path is a symbolic link, SQLite keeps its log beside the target.
   const store = isThere ? realpathSync(named) : named
   if (source === fileIdentity(store)) throw itself(file)
-  if (!isThere) makeFolder(dirname(store))
+  if (isThere) assertRegular(store, named)
+  else makeFolder(dirname(store))
   const lease = isThere ? takeAllLeases(store) : undefined
   try {
     const fresh = beside(store, ports)
@@ -128,9 +146,20 @@ function assertWritable(path: string, file: string, store: string): void {
   const folder = dirname(path)
   if (!existsSync(folder))
     throw usage(`There is no folder ${folder}.`, 'Create it first, or name another file.')
-  if (target !== undefined && statSync(path).isDirectory()) {
-    throw usage(`${file} is a folder.`, 'Name a file in it.')
-  }
+  if (target === undefined) return
+  if (statSync(path).isDirectory()) throw usage(`${file} is a folder.`, 'Name a file in it.')
+  assertRegular(path, file)
+}
+
+/** A device or a pipe would be replaced by a file. @throws {CommandError} usage */
+function assertRegular(path: string, file: string): void {
+  if (!statSync(path).isFile()) throw usage(`${file} is not a file.`, 'Name another one.')
+}
+
+/** Of a file that is replaced: no gateway may serve it. Undefined if none ever has. @throws {CommandError} store_in_use */
+function leaseOf(path: string): Lease | undefined {
+  const isStore = existsSync(path) && existsSync(`${path}.gateway`)
+  return isStore ? takeAllLeases(path) : undefined
 }
 
 function itself(file: string): CommandError {

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import {
   existsSync,
+  lstatSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -11,6 +13,7 @@ import {
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { copyStore } from '../../src/store/copy.ts'
+import { takeLease } from '../../src/store/ledger/lease.ts'
 import { json } from '../support/answers.ts'
 import { scriptedUpstream } from '../support/scripted-upstream.ts'
 import { fillUp, smallDisk } from '../support/small-disk.ts'
@@ -155,6 +158,27 @@ keys: { app: { kind: tenant, tenant: acme } }
     expect((await run('backup nowhere/copy.db')).exit).toBe(64)
     expect((await run('backup data --force')).exit).toBe(64)
     expect((await run('export')).exit).toBe(0)
+  })
+
+  it('replaces neither a store that a gateway serves, nor a pipe', async () => {
+    await run('apply --yes --skip-probe --store sqlite:other.db')
+    const lease = takeLease(dir.at('other.db'))
+    onTestFinished(() => lease.release())
+    expect((await run('backup other.db --force')).stderr).toContain('GW2006')
+    expect(await revisions('history --store sqlite:other.db')).toBe(1)
+    execFileSync('mkfifo', [dir.at('pipe')])
+    expect((await run('backup pipe --force')).stderr).toContain('pipe is not a file.')
+    expect((await run('backup backup.db')).exit).toBe(0)
+    expect((await run('restore backup.db --yes --store sqlite:pipe')).stderr).toContain('pipe is not a file.')
+    expect(statSync(dir.at('pipe')).isFIFO()).toBe(true)
+  })
+
+  it('leaves a link, which leads to the backup then', async () => {
+    dir.write('elsewhere/backup.db', 'former')
+    symlinkSync(dir.at('elsewhere/backup.db'), dir.at('link.db'))
+    expect((await run('backup link.db --force')).exit).toBe(0)
+    expect(lstatSync(dir.at('link.db')).isSymbolicLink()).toBe(true)
+    expect(await revisions('history --store sqlite:elsewhere/backup.db')).toBe(1)
   })
 
   it('shows its progress on a terminal, and leaves nothing behind when it is interrupted', async () => {
