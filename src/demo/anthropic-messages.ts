@@ -39,7 +39,7 @@ export function messages(body: Fields, scene: DemoScene): DemoAnswer {
       event({ type: 'ping' }),
       ...block.deltas.map(delta => event({ type: 'content_block_delta', index: 0, delta })),
       event({ type: 'content_block_stop', index: 0 }),
-      event({ type: 'message_delta', delta: ending, usage: { output_tokens: outputTokens } }),
+      event({ type: 'message_delta', delta: ending, usage }),
       event({ type: 'message_stop' }),
     ],
   }

@@ -23,6 +23,10 @@ const NEVER_UPSTREAM = new Set([
   ...HOP_BY_HOP,
   'authorization',
   'x-api-key',
+  // Some clients send the key of the gateway in these as well.
+  'api-key',
+  'x-goog-api-key',
+  'x-portkey-api-key',
   'cookie',
   'host',
   'content-length',

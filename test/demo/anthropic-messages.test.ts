@@ -58,7 +58,12 @@ describe('POST /v1/messages', () => {
       {
         type: 'message_delta',
         delta: { stop_reason: 'end_turn', stop_sequence: null },
-        usage: { output_tokens: 4 },
+        usage: {
+          input_tokens: 2,
+          cache_creation_input_tokens: 0,
+          cache_read_input_tokens: 0,
+          output_tokens: 4,
+        },
       },
       { type: 'message_stop' },
     ])
