@@ -303,6 +303,7 @@ export async function serve(options: ServeOptions, ports: ServePorts): Promise<S
         await files?.apply()
         await reloader.reload()
       },
+      fileReasons: () => files?.reasons() ?? [],
       beginDrain,
       close,
       get isExporting() {

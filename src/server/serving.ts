@@ -80,6 +80,8 @@ export interface Serving {
   readonly controlUrl?: string
   readonly nodesUrl?: string
   readonly revision: number
+  /** Why what is served may differ from the files; empty if it does not. */
+  fileReasons(): readonly string[]
   /** Resolves if the process must be closed and ended. */
   readonly failed: Promise<Failure>
   /**

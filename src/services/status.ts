@@ -90,7 +90,7 @@ function problemsOf(
   store: StoreStatus | undefined,
 ): readonly string[] {
   const serving = gateways.filter(({ state }) => state !== 'silent')
-  return [
+  const problems = [
     ...(serving.length === 0 ? ['No gateway serves.'] : []),
     ...gateways.flatMap(({ name, state, isBehind, revision, reasons }) => [
       ...(state === 'silent' && serving.length > 0 ? [`${name} is silent.`] : []),
@@ -107,6 +107,8 @@ function problemsOf(
       ),
     ...(store?.maintenance.on && serving.length === 0 ? ['Maintenance is on.'] : []),
   ]
+  // Workers have the same files, and gateways of a store the same server.
+  return [...new Set(problems)]
 }
 
 export function statusToJson({ liveStats, store, problems }: Status): StatusShown {

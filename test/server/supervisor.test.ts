@@ -78,7 +78,14 @@ test('starts all workers, and each of them knows the others', async () => {
     { name: '1', url: 'http://1' },
     { name: '2', url: 'http://2' },
   ]
-  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'workers', peers, wanted: 2 })
+  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'workers', peers, wanted: 2, reasons: [] })
+  const reasons = ['files_rejected: gw.yaml:3']
+  for (let times = 0; times < 2; times++) supervisor.report(reasons)
+  for (const { sent } of workers) {
+    expect(sent.filter(message => message.is === 'workers' && message.reasons.length > 0)).toEqual([
+      { is: 'workers', peers, wanted: 2, reasons },
+    ])
+  }
 })
 
 test('a worker that cannot start ends all, with its exit code', async () => {
@@ -173,7 +180,7 @@ test('a worker that ends in a restart is replaced once, before its turn and at i
     await settled()
   }
   await restarted
-  expect([supervisor.pids, workers.length]).toEqual([[2, 4, 5, 6], 6])
+  expect([supervisor.pids, workers.length]).toEqual([[4, 5, 6], 6])
   expect(workers.map(({ isDraining }) => isDraining).indexOf(true)).toBe(0)
   workers[1]?.end(0)
   await settled()
@@ -197,7 +204,7 @@ test('a worker that ends while two serve for one place is replaced before the re
     await settled()
   }
   await restarted
-  expect([supervisor.pids, supervisor.missing, workers.length]).toEqual([[1, 2, 3, 5, 6, 7], 0, 7])
+  expect([supervisor.pids, supervisor.missing, workers.length]).toEqual([[5, 6, 7], 0, 7])
 })
 
 test('all workers that end at once are replaced', async () => {

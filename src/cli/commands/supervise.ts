@@ -1,4 +1,5 @@
 import { EXIT, type ExitCode } from '../../base/catalogue/command.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { serve } from '../../server/serve.ts'
 import type { ServeOptions, Serving } from '../../server/serving.ts'
@@ -23,6 +24,7 @@ export interface SuperviseOptions {
 
 /** How long workers may take to end after all requests have. */
 const WORKERS_END_MS = 15_000
+const REPORT_EVERY_MS = 1_000
 
 /** `gw serve --workers`: workers serve the gateway, until a signal. */
 export async function superviseUntilSignal(session: Session, options: SuperviseOptions): Promise<ExitCode> {
@@ -50,11 +52,24 @@ export async function superviseUntilSignal(session: Session, options: SuperviseO
   })
   const serving = await serveOwn(session, options, supervisor)
   const onStarted = () => started.resolve(serving)
+  const stopReporting = serving && reportFiles(io.clock, serving, supervisor)
   try {
     return await keepProcessAlive(runWorkers(session, options, supervisor, serving, onStarted))
   } finally {
+    stopReporting?.()
     await serving?.close(0)
   }
+}
+
+/** Each worker speaks for all: in `/health`, in metrics and in the store. @returns a function that ends it. */
+function reportFiles(clock: Clock, serving: Serving, supervisor: Supervisor): () => void {
+  let timer: Timer
+  const report = () => {
+    supervisor.report(serving.fileReasons())
+    timer = clock.after(REPORT_EVERY_MS, report)
+  }
+  report()
+  return () => timer.cancel()
 }
 
 /** The control plane, and the files; undefined if there is neither. */

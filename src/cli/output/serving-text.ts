@@ -9,7 +9,7 @@ export function announce(
     nodesUrl,
     controlUrl,
     revision,
-  }: Omit<Serving, 'failed' | 'reload' | 'beginDrain' | 'close' | 'isExporting'>,
+  }: Omit<Serving, 'failed' | 'reload' | 'beginDrain' | 'fileReasons' | 'close' | 'isExporting'>,
 ): void {
   if (gatewayUrl) out.info(`Gateway on ${gatewayUrl}`)
   if (nodesUrl) out.info(`Nodes dial in at ${nodesUrl}`)

@@ -136,7 +136,7 @@ export function missingReasons(missing: number, wanted: number): string[] {
 
 /** The supervisor, as one of its workers sees it. */
 export class SupervisorLink {
-  #workers: Pick<WorkersMessage, 'peers' | 'wanted'> = { peers: [], wanted: 0 }
+  #workers: Omit<WorkersMessage, 'is'> = { peers: [], wanted: 0, reasons: [] }
   /** Resolves when this worker must end: the supervisor says so, or has ended. */
   readonly drained: Promise<void>
 
@@ -159,7 +159,8 @@ export class SupervisorLink {
 
   /** Any worker may be asked for `/health`, and speaks for all. */
   reasons(): string[] {
-    return missingReasons(this.#workers.wanted - this.peers.length, this.#workers.wanted)
+    const { wanted, reasons } = this.#workers
+    return [...missingReasons(wanted - this.peers.length, wanted), ...reasons]
   }
 
   get supervisorPid(): number {

@@ -12,6 +12,8 @@ export interface WorkersMessage {
   readonly peers: readonly Peer[]
   /** How many there should be. */
   readonly wanted: number
+  /** Why all of them are degraded: of the files that the supervisor follows. */
+  readonly reasons: readonly string[]
 }
 
 /** A message from the supervisor to a worker. */

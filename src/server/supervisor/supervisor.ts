@@ -66,6 +66,7 @@ export class Supervisor {
   readonly #workers = new Set<Worker>()
   #restarting: Promise<void> = Promise.resolve()
   #pauseMs = FIRST_PAUSE_MS
+  #reasons: readonly string[] = []
   /** Aborted when it closes. */
   readonly #closing = new AbortController()
 
@@ -77,13 +78,23 @@ export class Supervisor {
 
   /** The processes of the workers that serve, in the order of their start. */
   get pids(): readonly number[] {
-    return [...this.#workers].filter(({ serving }) => serving).map(({ process }) => process.pid)
+    return this.#present.map(({ process }) => process.pid)
   }
 
   /** How many workers are missing. */
   get missing(): number {
-    const present = [...this.#workers].filter(({ serving, isLeaving }) => serving && !isLeaving).length
-    return Math.max(0, this.#count - present)
+    return Math.max(0, this.#count - this.#present.length)
+  }
+
+  get #present(): readonly Worker[] {
+    return [...this.#workers].filter(({ serving, isLeaving }) => serving && !isLeaving)
+  }
+
+  /** @param reasons Why this process is degraded, as each worker reports it from now on. */
+  report(reasons: readonly string[]): void {
+    if (reasons.join('\n') === this.#reasons.join('\n')) return
+    this.#reasons = reasons
+    this.#sendWorkers()
   }
 
   /** Resolves when all serve. @throws {WorkerFailed} if one ends before; the others are ended then. */
@@ -215,7 +226,7 @@ export class Supervisor {
     const serving = [...this.#workers].filter(({ isLeaving }) => !isLeaving)
     const peers = serving.flatMap(worker => worker.serving?.peer ?? [])
     for (const { process, serving: isServing } of this.#workers)
-      if (isServing) process.send({ is: 'workers', peers, wanted: this.#count })
+      if (isServing) process.send({ is: 'workers', peers, wanted: this.#count, reasons: this.#reasons })
   }
 }
 
