@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { CONFIG_FAULTS, type ConfigCode } from '../base/catalogue/config.ts'
 import type { SecretReference } from '../schema/scalars.ts'
@@ -63,7 +64,8 @@ export async function secretStamp({ file }: SecretReference): Promise<string> {
 async function readSecretFile(path: string, reference: SecretReference): Promise<string> {
   let bytes: Buffer
   try {
-    const file = await open(path, 'r')
+    // Without O_NONBLOCK the open of a pipe waits for one that writes, and with it every later read of the configuration.
+    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(LIMIT_BYTES + 1), 0, LIMIT_BYTES + 1, 0)
       bytes = buffer.subarray(0, bytesRead)

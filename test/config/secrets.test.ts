@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { resolveSecret, SecretError } from '../../src/config/secrets.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -30,6 +31,8 @@ describe('resolveSecret', () => {
     expect(await reasonOf({ env: 'EMPTY' })).toBe('the variable EMPTY is empty')
     expect(await reasonOf({ file: dir.at('none') })).toBe(`the file ${dir.at('none')} does not exist`)
     expect(await reasonOf({ file: dir.path })).toBe(`the file ${dir.path} cannot be read`)
+    execFileSync('mkfifo', [dir.at('pipe')])
+    expect(await reasonOf({ file: dir.at('pipe') })).toBe(`the file ${dir.at('pipe')} cannot be read`)
     const empty = dir.write('empty', '\n')
     expect(await reasonOf({ file: empty })).toBe(`the file ${empty} is empty`)
     const large = dir.write('large', 'x'.repeat(65_537))

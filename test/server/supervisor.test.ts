@@ -78,7 +78,8 @@ test('starts all workers, and each of them knows the others', async () => {
     { name: '1', url: 'http://1' },
     { name: '2', url: 'http://2' },
   ]
-  for (const { sent } of workers) expect(sent.at(-1)).toEqual({ is: 'workers', peers, wanted: 2, reasons: [] })
+  for (const { sent } of workers)
+    expect(sent.at(-1)).toEqual({ is: 'workers', peers, wanted: 2, reasons: [] })
   const reasons = ['files_rejected: gw.yaml:3']
   for (let times = 0; times < 2; times++) supervisor.report(reasons)
   for (const { sent } of workers) {
