@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { MaintenanceSwitch, ServedState } from '../schema/state.ts'
 import type { StoredCredential } from '../schema/stored-credential.ts'
 import { writeCommit } from './commit.ts'
-import type { Engine, PlainSql, StorePorts } from './engine.ts'
+import type { Effort, Engine, PlainSql, StorePorts } from './engine.ts'
 import { findResources } from './find.ts'
 import { selectGateways } from './gateways.ts'
 import {
@@ -76,9 +76,9 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
     const { engine, accountingOf, registryOf } = parts
     const ports: StorePorts<Raw> = {
       read: work => engine.read(work),
-      readBare: work => engine.readBare(work),
-      write: work => this.#writeOutside(work),
-      writeBare: work => this.#writeOutside(async (_, raw) => work(raw)),
+      readBare: (work, effort) => engine.readBare(work, effort),
+      write: (work, effort) => this.#writeOutside(work, effort),
+      writeBare: (work, effort) => this.#writeOutside(async (_, raw) => work(raw), effort),
       clockOffMs: () => engine.clockOffMs(),
       clock,
     }
@@ -239,11 +239,11 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
   }
 
   /** Writes data that is not part of the served state. */
-  #writeOutside<T>(work: (db: Db, raw: Raw) => Promise<T>): Promise<T> {
+  #writeOutside<T>(work: (db: Db, raw: Raw) => Promise<T>, effort?: Effort): Promise<T> {
     return this.#parts.engine.write(async (db, raw) => {
       await this.#assertAuthority(db)
       return work(db, raw)
-    })
+    }, effort)
   }
 
   async #assertAuthority(db: Db): Promise<void> {

@@ -28,18 +28,24 @@ export function prepare<Parameters extends unknown[], Row = unknown>(
   return raw.prepare(sql) as PlainStatement<Parameters, Row>
 }
 
+/**
+ * How much the statements of a transaction read. A server in PostgreSQL that answers late is away, unless they read the whole
+ * ledger: then as long as its connection lives.
+ */
+export type Effort = 'usual' | 'whole_ledger'
+
 /** The transactions of a store; errors of the database are errors for the operator. */
 export interface Transactions<Raw extends PlainSql = PlainSql> {
   /** All reads of `work` see one moment. */
   read<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T>
   /** The same without Kysely. */
-  readBare<T>(work: (raw: Raw) => Promise<T>): Promise<T>
+  readBare<T>(work: (raw: Raw) => Promise<T>, effort?: Effort): Promise<T>
   /**
    * One at a time in a store: what `work` reads stays valid until it has written. Rolls back if it throws.
    */
-  write<T>(work: (db: Kysely<Tables>, raw: Raw) => Promise<T>): Promise<T>
+  write<T>(work: (db: Kysely<Tables>, raw: Raw) => Promise<T>, effort?: Effort): Promise<T>
   /** The same without Kysely. */
-  writeBare<T>(work: (raw: Raw) => OrPromise<T>): Promise<T>
+  writeBare<T>(work: (raw: Raw) => OrPromise<T>, effort?: Effort): Promise<T>
   /**
    * By how many milliseconds the clock that all gateways of the store share is ahead of this machine's. What one gateway
    * writes for others to compare is by that clock.

@@ -7,6 +7,8 @@ import { isConnectionLost, isSilence, postgresFault } from './faults.ts'
 const CONNECT_MS = 5_000
 /** A server that does not answer for so long is away. */
 const QUERY_MS = 60_000
+/** A statement over all rows of a store. If the server is gone, the keep-alive of the connection ends it. */
+export const WHOLE_STORE_MS = 12 * 3_600_000
 const IDLE_MS = 30_000
 /** How long a server may take to answer a goodbye. */
 const FAREWELL_MS = 1_000

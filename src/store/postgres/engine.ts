@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
-import type { Engine, PlainSql } from '../engine.ts'
+import type { Effort, Engine, PlainSql } from '../engine.ts'
 import type { Tables } from '../tables.ts'
 import { ClockOffset } from './clock-offset.ts'
-import type { PostgresClient, PostgresConnections } from './connection.ts'
+import { type PostgresClient, type PostgresConnections, WHOLE_STORE_MS } from './connection.ts'
 import { HeadWatch, type WatchOptions } from './head-watch.ts'
 import { NOW_MS } from './ledger/clock-of-store.ts'
 import { lockStatement } from './locks.ts'
@@ -34,12 +34,12 @@ export class PostgresEngine implements Engine {
     )
   }
 
-  readBare<T>(work: (raw: PlainSql) => Promise<T>): Promise<T> {
-    return this.#readBare(work)
+  readBare<T>(work: (raw: PlainSql) => Promise<T>, effort?: Effort): Promise<T> {
+    return this.#readBare(work, msOf(effort))
   }
 
-  write<T>(work: (db: Kysely<Tables>, raw: PlainSql) => Promise<T>): Promise<T> {
-    return this.#change(async client => work(await client.kysely(), plainSql(client)))
+  write<T>(work: (db: Kysely<Tables>, raw: PlainSql) => Promise<T>, effort?: Effort): Promise<T> {
+    return this.#change(async client => work(await client.kysely(), plainSql(client)), msOf(effort))
   }
 
   writeBare<T>(work: (raw: PlainSql) => T | Promise<T>): Promise<T> {
@@ -83,6 +83,11 @@ export class PostgresEngine implements Engine {
       queryMs,
     )
   }
+}
+
+/** Undefined: the usual time. */
+function msOf(effort: Effort = 'usual'): number | undefined {
+  return effort === 'usual' ? undefined : WHOLE_STORE_MS
 }
 
 /** @param client in a transaction */

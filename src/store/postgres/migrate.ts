@@ -2,7 +2,7 @@ import { CommandError } from '../../base/catalogue/command.ts'
 import type { StoreMode } from '../database.ts'
 import type { OnMigration } from '../migrate.ts'
 import { isExpansion } from '../migrations/names.ts'
-import type { PostgresClient, PostgresConnections } from './connection.ts'
+import { type PostgresClient, type PostgresConnections, WHOLE_STORE_MS } from './connection.ts'
 import { codeOf } from './faults.ts'
 import { NOW_MS } from './ledger/clock-of-store.ts'
 import { lockStatement } from './locks.ts'
@@ -39,20 +39,22 @@ export async function migrate(
     throw new CommandError('store_missing', `${name} has no tables of gw yet.`)
   if (mode === 'read') throw new CommandError('store_outdated', `${name} lacks ${pending.join(', ')}.`)
   if (done.length > 0) onMigration(pending)
-  await connections.use(client =>
-    client.transaction('start transaction', async () => {
-      await client.query(lockStatement('migrations'))
-      await client.query(RECORD)
-      // Another process may have applied them meanwhile.
-      const { rows } = await client.query<{ name: string }>('select name from kysely_migration')
-      if (rows.length > 0 && !pending.every(isExpansion)) await rejectServed(client, name)
-      const db = await client.kysely()
-      for (const migration of pending) {
-        if (rows.some(row => row.name === migration)) continue
-        await MIGRATIONS[migration]?.up(db)
-        await client.query('insert into kysely_migration values ($1, now()::text)', [migration])
-      }
-    }),
+  await connections.use(
+    client =>
+      client.transaction('start transaction', async () => {
+        await client.query(lockStatement('migrations'))
+        await client.query(RECORD)
+        // Another process may have applied them meanwhile.
+        const { rows } = await client.query<{ name: string }>('select name from kysely_migration')
+        if (rows.length > 0 && !pending.every(isExpansion)) await rejectServed(client, name)
+        const db = await client.kysely()
+        for (const migration of pending) {
+          if (rows.some(row => row.name === migration)) continue
+          await MIGRATIONS[migration]?.up(db)
+          await client.query('insert into kysely_migration values ($1, now()::text)', [migration])
+        }
+      }),
+    WHOLE_STORE_MS,
   )
 }
 

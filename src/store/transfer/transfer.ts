@@ -8,7 +8,7 @@ import { waitForBacklog } from '../journal/backlog.ts'
 import { takeAllLeases } from '../ledger/lease.ts'
 import { openStore } from '../open.ts'
 import { parsePostgresUrl } from '../postgres/address.ts'
-import { type PostgresClient, PostgresConnections } from '../postgres/connection.ts'
+import { type PostgresClient, PostgresConnections, WHOLE_STORE_MS } from '../postgres/connection.ts'
 import type { Head } from '../types.ts'
 import { isPostgresUrl, storePath } from '../url.ts'
 import { deriveInPostgres, PostgresSide } from './postgres-side.ts'
@@ -209,14 +209,16 @@ async function withFile<T>(
 async function withServer<T>(url: string, work: (client: PostgresClient) => Promise<T>): Promise<T> {
   const connections = await PostgresConnections.open(parsePostgresUrl(url, '--store'))
   try {
-    return await connections.use(client =>
-      client.transaction('start transaction isolation level repeatable read', async () => {
-        // A gateway that starts now waits until the copy is there.
-        await client.query('lock table instances in share mode')
-        const { rows } = await client.query('select from instances where is_fenced = 0 limit 1')
-        if (rows.length === 0) return work(client)
-        throw new CommandError('store_in_use', `Gateways serve ${connections.name}.`)
-      }),
+    return await connections.use(
+      client =>
+        client.transaction('start transaction isolation level repeatable read', async () => {
+          // A gateway that starts now waits until the copy is there.
+          await client.query('lock table instances in share mode')
+          const { rows } = await client.query('select from instances where is_fenced = 0 limit 1')
+          if (rows.length === 0) return work(client)
+          throw new CommandError('store_in_use', `Gateways serve ${connections.name}.`)
+        }),
+      WHOLE_STORE_MS,
     )
   } finally {
     await connections.end()

@@ -45,7 +45,7 @@ export class PostgresAccounting extends SqlAccounting {
   }
 
   verify(watch?: VerifyWatch): Promise<Verification> {
-    return this.#ports.readBare(raw => verifyPostgres(raw, this.#ports.clock.nowMs(), watch))
+    return this.#ports.readBare(raw => verifyPostgres(raw, this.#ports.clock.nowMs(), watch), 'whole_ledger')
   }
 
   archive(request: ArchiveRequest, watch?: ArchiveWatch): Promise<Archiving> {

@@ -57,7 +57,7 @@ export async function archivePostgres(
 ): Promise<Archiving> {
   const { path } = request
   const { clock } = ports
-  const { entries } = await ports.readBare(raw => selectRange(raw, request.beforeMs))
+  const { entries } = await ports.readBare(raw => selectRange(raw, request.beforeMs), 'whole_ledger')
   if (entries === 0) return { archive: undefined, deleted: 0 }
   return withPartial(path, async partial => {
     const { archive, sums } = await ports.readBare(async raw => {
@@ -74,7 +74,7 @@ export async function archivePostgres(
         archivedAtMs: clock.nowMs(),
       }
       return { archive, sums }
-    })
+    }, 'whole_ledger')
     watch.signal?.throwIfAborted()
     const recorded = await record(ports, archive, sums, () => publish(partial, path))
     watch.onProgress?.('delete', archive.entries, archive.entries)
@@ -236,7 +236,7 @@ async function record(
         // If the commit fails, the file stays: its entries are in the ledger as well.
         publishFile()
         return recorded
-      })
+      }, 'whole_ledger')
     } catch (error) {
       // Reports read the table: the next attempt waits behind others.
       if (attempt === MAX_ATTEMPTS || !isLockTimeout(error)) throw error
