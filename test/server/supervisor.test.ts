@@ -120,6 +120,27 @@ test('a worker that ends is replaced, later each time if it ends soon', async ()
   expect(lines.filter(line => line.includes('another one takes its place'))).toHaveLength(3)
 })
 
+test('while no worker serves, the next one starts within a second, however often they ended', async () => {
+  const { workers, clock } = await serving(1)
+  for (let times = 0; times < 8; times++) {
+    workers.at(-1)?.end(1)
+    await settled()
+    clock.advance(1_000)
+    await settled()
+    expect(workers.length).toBe(times + 2)
+    workers.at(-1)?.serve()
+    await settled()
+  }
+})
+
+test('a restart of one that is closed says nothing of workers that were replaced', async () => {
+  const { supervisor, workers, lines } = await serving(1)
+  const closed = supervisor.close(1_000)
+  workers[0]?.end(0)
+  await Promise.all([supervisor.restart(), closed])
+  expect(lines).toEqual([])
+})
+
 test('a restart drains a worker only when another one serves, one after the other', async () => {
   const { supervisor, workers } = await serving(2)
   const restarted = supervisor.restart()

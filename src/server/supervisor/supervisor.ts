@@ -49,6 +49,8 @@ interface Worker {
 const STABLE_AFTER_MS = 10_000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
+/** The same while no worker serves. */
+const LONGEST_OUTAGE_MS = 1_000
 /** How often a restart tries to start a worker: another process may hold a lock of the store for a moment. */
 const RESTART_ATTEMPTS = 4
 
@@ -141,7 +143,7 @@ export class Supervisor {
       if (!this.#isComplete) void this.#replace(this.#pauseMs)
       return
     }
-    log.info({ workers: this.pids }, 'all workers were replaced')
+    if (!this.#isClosed) log.info({ workers: this.pids }, 'all workers were replaced')
   }
 
   /**
@@ -191,7 +193,7 @@ export class Supervisor {
 
   async #replace(afterMs: number): Promise<void> {
     if (afterMs > 0) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS)
-    await this.#pause(afterMs)
+    await this.#pause(this.#present.length > 0 ? afterMs : Math.min(afterMs, LONGEST_OUTAGE_MS))
     if (this.#isClosed || this.#isComplete) return
     try {
       await this.#add()
