@@ -8,7 +8,6 @@ import type { AnswerOf } from '../schema/api/types.ts'
 import { type CanonicalSpec, encode, type Json, KINDS } from '../schema/kinds.ts'
 import type { WrittenConcurrency, WrittenQuota, WrittenRate } from '../schema/limits.ts'
 import { name as resourceName } from '../schema/scalars.ts'
-import { hasSecret } from '../store/key-secrets.ts'
 import type { Live, StoredResource } from '../store/types.ts'
 import { record } from './audit.ts'
 import { keyExpiryMs, keyStates, viewKeys } from './changes/key-view.ts'
@@ -180,12 +179,9 @@ export async function deleteKey(
  * @throws {CommandError} not_found, has_secret if it has a minted or configured secret.
  */
 export async function issueKey(context: Context, { name }: { readonly name: string }): Promise<IssuedSecret> {
-  context.signal.throwIfAborted()
-  assertMintable(await lookUpKey(context, name))
-  const secret = mintKey(context.random)
-  await context.store.issueSecret(name, keyDigest(secret))
-  await record(context, { action: 'issue_key', target: `key/${name}` })
-  return { key: name, secret }
+  const [issued] = await issueKeys(context, { names: [name] })
+  if (!issued) throw new Error(`no secret was minted for ${name}`)
+  return issued
 }
 
 /** The first secrets of several keys, or of none on an error. @throws as {@link issueKey} */
@@ -193,13 +189,14 @@ export async function issueKeys(
   context: Context,
   { names }: { readonly names: readonly string[] },
 ): Promise<readonly IssuedSecret[]> {
-  for (const name of names) {
-    const key = await lookUpKey(context, name)
-    assertMintable(key)
-    if (key.activeSecrets > 0) throw hasSecret(name)
-  }
+  context.signal.throwIfAborted()
   const issued: IssuedSecret[] = []
-  for (const name of names) issued.push(await issueKey(context, { name }))
+  for (const name of names) {
+    assertMintable(await lookUpKey(context, name))
+    issued.push({ key: name, secret: mintKey(context.random) })
+  }
+  await context.store.issueSecrets(issued.map(({ key, secret }) => ({ key, digest: keyDigest(secret) })))
+  for (const name of names) await record(context, { action: 'issue_key', target: `key/${name}` })
   return issued
 }
 

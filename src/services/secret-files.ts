@@ -18,9 +18,9 @@ export interface SecretFile {
 
 /**
  * Mints one secret per key into new files `FOLDER/NAME.key`. The files are created first, so that no secret is lost to
- * an existing file or a read-only folder. They are deleted if minting fails.
+ * an existing file or a read-only folder. They are deleted if minting fails; a file that has its secret stays.
  *
- * @throws {CommandError} file_exists if a file exists or cannot be created, and what `mint` throws.
+ * @throws {CommandError} file_exists if a file exists or cannot be created or written, and what `mint` throws.
  */
 export async function mintIntoFiles<Secret extends { readonly key: string; readonly secret: string }>(
   folder: string,
@@ -29,23 +29,32 @@ export async function mintIntoFiles<Secret extends { readonly key: string; reado
   mint: () => Promise<readonly Secret[]>,
 ): Promise<readonly (SecretFile & { readonly minted: Secret })[]> {
   const reserved: Reserved[] = []
+  const written: (SecretFile & { readonly minted: Secret })[] = []
   try {
     for (const key of keys) reserved.push(await reserve(resolve(cwd, folder), folder, key))
     const minted = await mint()
-    const written = []
     for (const { key, path, file } of reserved) {
       const secret = minted.find(each => each.key === key)
       if (secret === undefined) throw new Error(`no secret was minted for ${key}`)
-      await file.writeFile(`${secret.secret}\n`)
+      await file.writeFile(`${secret.secret}\n`).catch((error: unknown) => {
+        throw lostSecrets(path, keys.slice(written.length), error)
+      })
       written.push({ key, path, minted: secret })
     }
     return written
   } catch (error) {
-    for (const { path } of reserved) await rm(resolve(cwd, path), { force: true })
+    for (const { path } of reserved.slice(written.length)) await rm(resolve(cwd, path), { force: true })
     throw error
   } finally {
     for (const { file } of reserved) await file.close()
   }
+}
+
+function lostSecrets(path: string, keys: readonly string[], error: unknown): CommandError {
+  return new CommandError('file_exists', `${path} cannot be written: ${reasonOf(error)}.`, {
+    hint: `The new secrets of ${keys.join(', ')} are lost: replace them with \`gw keys rotate\`.`,
+    cause: error,
+  })
 }
 
 async function reserve(absolute: string, folder: string, key: string): Promise<Reserved> {

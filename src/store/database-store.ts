@@ -159,8 +159,10 @@ export class DatabaseStore<Raw extends PlainSql> implements Store {
     })
   }
 
-  issueSecret(key: string, digest: string): Promise<StoredSecret> {
-    return this.#changeManually(db => insertFirstSecret(db, key, digest, this.#clock.nowMs()))
+  issueSecrets(secrets: readonly { readonly key: string; readonly digest: string }[]): Promise<void> {
+    return this.#changeManually(async db => {
+      for (const { key, digest } of secrets) await insertFirstSecret(db, key, digest, this.#clock.nowMs())
+    })
   }
 
   rotateSecret(key: string, digest: string, graceMs: number): Promise<StoredSecret> {

@@ -73,7 +73,7 @@ export async function insertFirstSecret(
   return insertSecret(db, key, digest, nowMs)
 }
 
-export function hasSecret(key: string): CommandError {
+function hasSecret(key: string): CommandError {
   return new CommandError('has_secret', `The key ${key} already has a secret.`, {
     hint: `Replace it with \`gw keys rotate ${key}\`.`,
   })

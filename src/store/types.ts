@@ -288,10 +288,10 @@ export interface Store {
   commit(commit: Commit, guard?: CommitGuard): Promise<Revision>
 
   /**
-   * Adds the first secret of a key.
+   * Adds the first secrets of keys: all of them, or none.
    * @throws {CommandError} not_found without such a key, has_secret if it already has an active secret.
    */
-  issueSecret(key: string, digest: string): Promise<StoredSecret>
+  issueSecrets(secrets: readonly { readonly key: string; readonly digest: string }[]): Promise<void>
   /**
    * Adds a secret; older secrets end after `graceMs`, at once if that is 0.
    * @throws {CommandError} not_found without such a key.

@@ -127,9 +127,9 @@ const PAIRS: readonly Pair[] = [
     begin: async ({ store }) => {
       await store.resumeKey('k')
       await store.revokeSecrets('k')
-      await store.issueSecret('k', 'c'.repeat(64))
+      await store.issueSecrets([{ key: 'k', digest: 'c'.repeat(64) }])
     },
-    undo: ({ store }) => store.issueSecret('k', 'b'.repeat(64)),
+    undo: ({ store }) => store.issueSecrets([{ key: 'k', digest: 'b'.repeat(64) }]),
   },
   { words: 'why --key k --model chat', id: 'explain', sent: { query: { key: 'k', model: 'chat' } } },
   { words: 'why --key k', id: 'explain', sent: { query: { key: 'k' } } },

@@ -66,8 +66,8 @@ test('a commit of another process is served by a look within 100 ms', async () =
 test('a reload makes anew only what has changed', async () => {
   const { other, reloader, entry, swap } = await setUp()
   await put(other, key('changes'), key('stays'))
-  await other.issueSecret('changes', digest('1'))
-  await other.issueSecret('stays', digest('2'))
+  await other.issueSecrets([{ key: 'changes', digest: digest('1') }])
+  await other.issueSecrets([{ key: 'stays', digest: digest('2') }])
   await reloader.start()
   const [changes, stays] = [entry('1'), entry('2')]
   await put(other, key('changes', { quota: 5 }), key('new'))

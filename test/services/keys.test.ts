@@ -2,7 +2,15 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { isMistyped, keyDigest } from '../../src/base/api-key.ts'
 import { iso } from '../../src/base/iso.ts'
 import type { DeclaredResource } from '../../src/config/types.ts'
-import { disableKey, enableKey, issueKey, listKeys, rotateKey, showKey } from '../../src/services/keys.ts'
+import {
+  disableKey,
+  enableKey,
+  issueKey,
+  issueKeys,
+  listKeys,
+  rotateKey,
+  showKey,
+} from '../../src/services/keys.ts'
 import { ALL_ROWS } from '../../src/services/paging.ts'
 import { put } from '../store/samples.ts'
 import { STORES } from '../store/stores.ts'
@@ -30,6 +38,16 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const shown = JSON.stringify([await listKeys(context, { limit: ALL_ROWS }), await store.live()])
     expect(shown).not.toContain(issued.secret)
     expect(shown).not.toContain(keyDigest(issued.secret))
+  })
+
+  test('several first secrets are made, or none', async () => {
+    const { context, digests } = await setUp(key('k'), key('l'), key('m'))
+    const { secret } = await issueKey(context, { name: 'l' })
+    await expect(issueKeys(context, { names: ['k', 'l', 'm'] })).rejects.toMatchObject({ code: 'has_secret' })
+    await expect(issueKeys(context, { names: ['k', 'k'] })).rejects.toMatchObject({ code: 'has_secret' })
+    expect(await digests()).toEqual([keyDigest(secret)])
+    expect(await issueKeys(context, { names: ['k', 'm'] })).toMatchObject([{ key: 'k' }, { key: 'm' }])
+    expect(await digests()).toHaveLength(3)
   })
 
   test('a second secret is a rotation', async () => {

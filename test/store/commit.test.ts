@@ -124,7 +124,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('the guard sees what stands and what would, and its veto leaves everything as it was', async () => {
     const { store } = await setUp()
     await put(store, endpoint('a'), key('k'))
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     const before = { ...(await store.live()), state: await store.readState() }
     const veto = new Error('no')
     const rejected = store.commit(

@@ -14,7 +14,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
       key('b', { kind: 'tenant', tenant: 'acme' }),
       key('c', { kind: 'tenant', tenant: 'acme' }),
     )
-    await store.issueSecret('b', digest('1'))
+    await store.issueSecrets([{ key: 'b', digest: digest('1') }])
     await store.suspendKey('c')
     return store
   }

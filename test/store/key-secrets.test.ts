@@ -18,23 +18,25 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a first secret is kept by its digest, and shown without it', async () => {
     const { store, digests } = await setUp()
-    expect(await store.issueSecret('k', digest('1'))).toEqual({ id: 1, key: 'k', createdAtMs: 1_000 })
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     expect(await digests()).toEqual([digest('1')])
     expect(JSON.stringify(await store.live())).not.toContain(digest('1'))
   })
 
   test('a key has one first secret', async () => {
     const { store, digests } = await setUp()
-    await store.issueSecret('k', digest('1'))
-    await store.issueSecret('other', digest('3'))
-    await expect(store.issueSecret('k', digest('2'))).rejects.toMatchObject({ code: 'has_secret' })
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
+    await store.issueSecrets([{ key: 'other', digest: digest('3') }])
+    await expect(store.issueSecrets([{ key: 'k', digest: digest('2') }])).rejects.toMatchObject({
+      code: 'has_secret',
+    })
     expect(await digests()).toEqual([digest('1'), digest('3')])
   })
 
   test('rejects secrets, holds and releases for a key that does not exist', async () => {
     const { store } = await setUp()
     for (const attempt of [
-      () => store.issueSecret('x', digest('1')),
+      () => store.issueSecrets([{ key: 'x', digest: digest('1') }]),
       () => store.rotateSecret('x', digest('1'), 0),
       () => store.suspendKey('x'),
       () => store.resumeKey('x'),
@@ -46,7 +48,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a rotation lets old and new overlap for the grace, to the millisecond', async () => {
     const { store, clock, digests } = await setUp()
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await store.rotateSecret('k', digest('2'), 100)
     clock.advance(99)
     expect(plain(await store.readState()).secrets).toEqual([
@@ -59,7 +61,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a rotation without grace ends the old secret at once', async () => {
     const { store, digests } = await setUp()
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await store.rotateSecret('k', digest('2'), 0)
     expect(await digests()).toEqual([digest('2')])
     expect((await store.live()).secrets).toMatchObject([{ revokedAtMs: 1_000 }, { createdAtMs: 1_000 }])
@@ -67,7 +69,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a later rotation shortens a grace that runs, and never prolongs it', async () => {
     const { store, clock } = await setUp()
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await store.rotateSecret('k', digest('2'), 1_000)
     clock.advance(10)
     await store.rotateSecret('k', digest('3'), 20)
@@ -86,7 +88,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('of a key no more than two secrets work at a time, whatever the grace, and few that ended are remembered', async () => {
     const { store } = await setUp()
-    await store.issueSecret('k', digest('0'))
+    await store.issueSecrets([{ key: 'k', digest: digest('0') }])
     for (let count = 1; count <= 40; count++) {
       await store.rotateSecret('k', count.toString(16).padStart(64, '0'), 86_400_000)
       expect(plain(await store.readState()).secrets).toHaveLength(2)
@@ -96,22 +98,22 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a rotation touches no other key', async () => {
     const { store, digests } = await setUp()
-    await store.issueSecret('other', digest('1'))
+    await store.issueSecrets([{ key: 'other', digest: digest('1') }])
     await store.rotateSecret('k', digest('2'), 0)
     expect(await digests()).toEqual([digest('1'), digest('2')])
   })
 
   test('no two keys ever have one secret, not even a revoked one', async () => {
     const { store } = await setUp()
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await store.rotateSecret('k', digest('2'), 0)
-    await expect(store.issueSecret('other', digest('1'))).rejects.toThrow(/unique/i)
+    await expect(store.issueSecrets([{ key: 'other', digest: digest('1') }])).rejects.toThrow(/unique/i)
   })
 
   test('takes digests only: a secret itself is never stored', async () => {
     const { store } = await setUp()
     for (const wrong of ['gw_secret', digest('A'), digest('1').slice(1)]) {
-      await expect(store.issueSecret('k', wrong), wrong).rejects.toThrow(/check/i)
+      await expect(store.issueSecrets([{ key: 'k', digest: wrong }]), wrong).rejects.toThrow(/check/i)
     }
   })
 
@@ -126,8 +128,8 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
 
   test('a key that goes away takes its secrets and its hold with it, for good', async () => {
     const { store } = await setUp()
-    await store.issueSecret('k', digest('1'))
-    await store.issueSecret('other', digest('2'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
+    await store.issueSecrets([{ key: 'other', digest: digest('2') }])
     await store.suspendKey('k')
     await remove(store, { kind: 'key', name: 'k' })
     expect((await store.head()).keyVersion).toBe(4)

@@ -15,7 +15,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('a gateway reads resources, secrets that open and keys that are held', async () => {
     const { store } = await setUp()
     await put(store, endpoint('a'), key('k'))
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await store.suspendKey('k')
     expect(plain(await store.readState())).toEqual({
       revision: 1,
@@ -35,7 +35,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const first = plain(await store.readState())
     clock.advance(10)
     await put(store, endpoint('a', { enabled: false }), endpoint('b'))
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     expect(plain(await store.readStateAt(1))).toEqual({
       ...first,
       keyVersion: 1,
@@ -48,12 +48,13 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('what still stands as it stood is given as the same object', async () => {
     const { store, clock } = await setUp()
     await put(store, endpoint('a'), key('b'), key('c'), key('d'), key('e'))
-    for (const name of ['b', 'c', 'd']) await store.issueSecret(name, digest(name === 'd' ? '0' : name))
+    for (const name of ['b', 'c', 'd'])
+      await store.issueSecrets([{ key: name, digest: digest(name === 'd' ? '0' : name) }])
     const first = await store.readState()
     clock.advance(10)
     await remove(store, { kind: 'key', name: 'd' }, { kind: 'key', name: 'e' })
     await put(store, key('aa'), key('c', { quota: 1 }), key('e'))
-    await store.issueSecret('aa', digest('e'))
+    await store.issueSecrets([{ key: 'aa', digest: digest('e') }])
     await store.rotateSecret('b', digest('f'), 1_000)
     const second = await store.readState(first)
     expect(plain(second)).toEqual(plain(await store.readState()))
@@ -79,7 +80,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
   test('an earlier revision does not bring the secret of a deleted key back to life', async () => {
     const { store } = await setUp()
     await put(store, key('k'))
-    await store.issueSecret('k', digest('1'))
+    await store.issueSecrets([{ key: 'k', digest: digest('1') }])
     await remove(store, { kind: 'key', name: 'k' })
     expect(await store.readStateAt(1)).toMatchObject({ resources: [{ name: 'k' }], secrets: [] })
   })
@@ -114,7 +115,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const rename = (revision: number, from: string, to: string) =>
       store.commit(commitOn(revision, { puts: [key(to)], renames: [{ kind: 'key', from, to }] }))
     await put(store, key('a'), key('c', { hash: `sha256:${digest('c')}` }))
-    await store.issueSecret('a', digest('1'))
+    await store.issueSecrets([{ key: 'a', digest: digest('1') }])
     await rename(1, 'a', 'b')
     await remove(store, { kind: 'key', name: 'c' })
     await rename(3, 'b', 'c')
@@ -151,7 +152,7 @@ describe.each(Object.entries(STORES))('on %s', (_, emptyDatabase) => {
     const { store, other } = await setUp()
     await put(other, key('k'))
     for (const move of [
-      () => other.issueSecret('k', digest('1')),
+      () => other.issueSecrets([{ key: 'k', digest: digest('1') }]),
       () => other.suspendKey('k'),
       () => other.resumeKey('k'),
       () => other.rotateSecret('k', digest('2'), 0),
