@@ -6,7 +6,8 @@ export interface Span {
   readonly endMs: number
 }
 
-const QUARTER_MS = 900_000
+/** Zones differ by quarters of an hour, and usage is summed by them. */
+export const QUARTER_MS = 900_000
 const DAY_MS = 86_400_000
 /** Limit of a time zone's offset from UTC, in either direction. */
 const MAX_OFFSET_MS = 16 * 3_600_000

@@ -1,11 +1,9 @@
 import type { KeySums, KeySumsQuery } from '../schema/ledger.ts'
 import type { KeyEntry, Snapshot } from '../snapshot/types.ts'
-import { Calendar } from './calendar.ts'
+import { Calendar, QUARTER_MS } from './calendar.ts'
 import type { Limit } from './limit.ts'
 import { createLimits, type KeyLimits, type TenantLimits } from './limits.ts'
 import type { Sharing } from './shares/limit-shares.ts'
-
-const QUARTER_MS = 900_000
 
 /**
  * The ledger queries that a limiter needs before it can admit some keys. They refer to the time of their creation: pass

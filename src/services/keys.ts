@@ -8,6 +8,7 @@ import type { AnswerOf } from '../schema/api/types.ts'
 import { type CanonicalSpec, encode, type Json, KINDS } from '../schema/kinds.ts'
 import type { WrittenConcurrency, WrittenQuota, WrittenRate } from '../schema/limits.ts'
 import { name as resourceName } from '../schema/scalars.ts'
+import { QUARTER_MS } from '../store/ledger/usage-sums.ts'
 import type { Live, StoredResource } from '../store/types.ts'
 import { record } from './audit.ts'
 import { keyExpiryMs, keyStates, viewKeys } from './changes/key-view.ts'
@@ -355,9 +356,6 @@ function assertMintable({ name, secretSource, place }: KeyView): void {
     hint: `Replace \`${field}\`${place ? ` in ${place.file}:${place.line}` : ''}, or remove it and issue a secret.`,
   })
 }
-
-/** The ledger keeps sums per quarter of an hour. */
-const QUARTER_MS = 900_000
 
 async function spendOf(
   { store, clock }: Pick<Context, 'store' | 'clock'>,

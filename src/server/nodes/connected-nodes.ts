@@ -223,11 +223,6 @@ export class ConnectedNodes implements NodeDirectory {
     this.#update()
   }
 
-  /** Asks every node to open nothing more; streams in flight go on. */
-  drain(graceMs: number): void {
-    for (const { connection } of this.#nodes.values()) connection.drain(graceMs)
-  }
-
   /** Ends every connection. */
   async close(): Promise<void> {
     this.#isClosed = true

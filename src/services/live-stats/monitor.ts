@@ -1,6 +1,7 @@
 import { pause } from '../../base/clock.ts'
 import type { TrafficCounters } from '../../metering/metrics/counters.ts'
 import { decode } from '../../schema/kinds.ts'
+import { QUARTER_MS } from '../../store/ledger/usage-sums.ts'
 import { openStore } from '../../store/open.ts'
 import type { Store, StoredGateway, StoredResource } from '../../store/types.ts'
 import type { AppPorts } from '../context.ts'
@@ -54,7 +55,6 @@ export interface SampleSchedule {
 /** The number of calls for the latency from the store. */
 const LAST_CALLS = 500
 const LAST_CALLS_MS = 10_000
-const QUARTER_MS = 900_000
 
 interface AskedGateway {
   readonly name: string

@@ -70,6 +70,11 @@ export interface HoldId {
   readonly attempt: number
 }
 
+/** A key of maps. Most calls have one attempt, and no new text. No request id has a blank. */
+export function keyOfHold({ requestId, attempt }: HoldId): string {
+  return attempt === 1 ? requestId : `${requestId} ${attempt}`
+}
+
 /** A query, to be answered when all rows up to `afterRow` are in the store. */
 export interface Question {
   readonly seq: number

@@ -1,4 +1,4 @@
-import type { HoldId } from './messages.ts'
+import { type HoldId, keyOfHold } from './messages.ts'
 
 /** The part of a hold that its end and the balance of its tenant need. */
 export interface OpenHold extends HoldId {
@@ -28,12 +28,12 @@ export class OpenHolds {
   }
 
   has(id: HoldId): boolean {
-    return this.#open.has(idOf(id))
+    return this.#open.has(keyOfHold(id))
   }
 
   /** Whether this very hold is still open. */
   isOpen(hold: OpenHold): boolean {
-    return this.#open.get(idOf(hold)) === hold
+    return this.#open.get(keyOfHold(hold)) === hold
   }
 
   heldNano(tenant: string): bigint {
@@ -52,7 +52,7 @@ export class OpenHolds {
 
   /** Undefined if the hold is not open. */
   end(id: HoldId): OpenHold | undefined {
-    const hold = this.#open.get(idOf(id))
+    const hold = this.#open.get(keyOfHold(id))
     if (!hold) return undefined
     this.#remove(hold)
     this.#changes.push({ change: 'end', hold })
@@ -68,12 +68,12 @@ export class OpenHolds {
   }
 
   #add(hold: OpenHold): void {
-    this.#open.set(idOf(hold), hold)
+    this.#open.set(keyOfHold(hold), hold)
     if (hold.tenant !== null) this.#hold(hold.tenant, hold.amountNano)
   }
 
   #remove(hold: OpenHold): void {
-    this.#open.delete(idOf(hold))
+    this.#open.delete(keyOfHold(hold))
     if (hold.tenant !== null) this.#hold(hold.tenant, -hold.amountNano)
   }
 
@@ -82,9 +82,4 @@ export class OpenHolds {
     if (heldNano === 0n) this.#sums.delete(tenant)
     else this.#sums.set(tenant, heldNano)
   }
-}
-
-/** Most calls have one attempt, and no new text. No request id has a blank. */
-function idOf({ requestId, attempt }: HoldId): string {
-  return attempt === 1 ? requestId : `${requestId} ${attempt}`
 }

@@ -75,11 +75,6 @@ export class Route {
     return this.#target
   }
 
-  /** Number of endpoints tried, including the current one. */
-  get attempts(): number {
-    return this.#attempts
-  }
-
   /** The longest total timeout of the endpoints. */
   get longestMs(): number {
     return this.#bound.reduce((longest, { endpoint }) => Math.max(longest, endpoint.totalMs), 0)

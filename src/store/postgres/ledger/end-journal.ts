@@ -5,6 +5,7 @@ import type { Hold, HoldEnd } from '../../../schema/ledger.ts'
 import { JournalFolder, listSegments } from '../../journal/files.ts'
 import { Journal } from '../../journal/journal.ts'
 import { JournalReader } from '../../journal/reader.ts'
+import { keyOfHold } from '../../ledger/messages.ts'
 import { claimOf } from '../../ledger/recovery.ts'
 
 /** An outage of a minute at a thousand calls a second is some 10 MB; files of this size are recycled. */
@@ -114,8 +115,7 @@ export function removeEnds(folder: string): void {
 }
 
 function idOf(claim: Hold | HoldEnd): string {
-  const { requestId, attempt } = claimOf(claim)
-  return `${requestId} ${attempt}`
+  return keyOfHold(claimOf(claim))
 }
 
 /** A journal has 32 digits, an instance 16. */

@@ -1,7 +1,7 @@
 import type { CallRecord, HoldEnd, Settlement, Usage } from '../../../schema/ledger.ts'
 import { codeOf, fromFlags, USAGE_COLUMNS } from '../../ledger/columns.ts'
 import { bytesArray, numberArray, textArray } from './array-literals.ts'
-import { keyOf, type References } from './hold-rows.ts'
+import { keyOf, parseKeys, type References } from './hold-rows.ts'
 import type { Database, Value } from './lane-connection.ts'
 import { toRequestBytes } from './request-id.ts'
 
@@ -199,11 +199,6 @@ export async function firstEndOf(
 
 export function endKeyOf({ requestId, attempt }: HoldEnd): string {
   return keyOf(toRequestBytes(requestId), attempt)
-}
-
-function parseKeys(json: string | null): string[] {
-  const keys = JSON.parse(json ?? '[]') as [string, number][]
-  return keys.map(([request, attempt]) => `${request} ${attempt}`)
 }
 
 function endArrays(parameters: Parameters, { names }: References, rows: readonly EndRow[]): string {

@@ -98,7 +98,8 @@ export async function insertHolds(
   }
 }
 
-function parseKeys(json: string | null): string[] {
+/** The keys of rows that a statement has written. */
+export function parseKeys(json: string | null): string[] {
   const keys = JSON.parse(json ?? '[]') as [string, number][]
   return keys.map(([request, attempt]) => `${request} ${attempt}`)
 }

@@ -1,5 +1,5 @@
 import type { Hold } from '../../../schema/ledger.ts'
-import type { HoldId } from '../../ledger/messages.ts'
+import { type HoldId, keyOfHold } from '../../ledger/messages.ts'
 
 /**
  * The holds of this gateway that have no end in the store, in memory beside the tables: an end finds what it needs of its hold, and a
@@ -9,26 +9,22 @@ export class OpenHolds {
   readonly #holds = new Map<string, Hold>()
 
   add(hold: Hold): void {
-    this.#holds.set(idOf(hold), hold)
+    this.#holds.set(keyOfHold(hold), hold)
   }
 
   get(id: HoldId): Hold | undefined {
-    return this.#holds.get(idOf(id))
+    return this.#holds.get(keyOfHold(id))
   }
 
   has(id: HoldId): boolean {
-    return this.#holds.has(idOf(id))
+    return this.#holds.has(keyOfHold(id))
   }
 
   delete(id: HoldId): void {
-    this.#holds.delete(idOf(id))
+    this.#holds.delete(keyOfHold(id))
   }
 
   all(): Hold[] {
     return [...this.#holds.values()]
   }
-}
-
-function idOf({ requestId, attempt }: HoldId): string {
-  return `${requestId} ${attempt}`
 }

@@ -1,9 +1,9 @@
-import { isConnectionLost } from '../faults.ts'
+import { codeOf, isConnectionLost } from '../faults.ts'
 import type { PostgresReport } from './messages.ts'
 
 /** An error of a row itself, such as an amount beyond 64 bits: a bug in gw, not a failure of the server. */
 export function isOfRow(error: unknown): boolean {
-  return error instanceof RangeError || (!isConnectionLost(error) && /^(22|23)/.test(codeIn(error)))
+  return error instanceof RangeError || (!isConnectionLost(error) && /^(22|23)/.test(codeOf(error)))
 }
 
 const FIRST_PAUSE_MS = 10
@@ -35,10 +35,6 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   // Attempts at several addresses of a host end in one error without a message.
   const reason = error instanceof AggregateError ? String(error.errors[0]) : error.message
-  const code = codeIn(error)
+  const code = codeOf(error)
   return code === '' ? reason : `${reason} (${code})`
-}
-
-function codeIn(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -5,7 +5,7 @@ import type { Durability } from '../../../schema/settings.ts'
 import { ByteWriter } from '../../journal/bytes.ts'
 import { encodeRow } from '../../journal/row-codec.ts'
 import { describeRow } from '../../ledger/alarms.ts'
-import type { Answers, HoldId, LedgerQuery, Row } from '../../ledger/messages.ts'
+import { type Answers, keyOfHold, type LedgerQuery, type Row } from '../../ledger/messages.ts'
 import { ThreadedLedger, unavailable } from '../../ledger/threaded-ledger.ts'
 import type { LedgerEvents } from '../../ledger/types.ts'
 import type { EndJournal } from './end-journal.ts'
@@ -138,8 +138,8 @@ export class PostgresLedger extends ThreadedLedger {
     if (this.#ended) return Promise.reject(unavailable('the ledger has ended'))
     const number = this.#append(['end', end])
     if (number instanceof Error) return Promise.reject(number)
-    const hold = this.#open.get(idOf(end))
-    this.#open.delete(idOf(end))
+    const hold = this.#open.get(keyOfHold(end))
+    this.#open.delete(keyOfHold(end))
     const sinceMs = this.#options.clock.monotonicMs()
     return new Promise(resolve => {
       this.#ends.set(number, { end, hold, sinceMs, resolve, isJournaled: false })
@@ -287,7 +287,7 @@ export class PostgresLedger extends ThreadedLedger {
     if (pending.onDecided) void this.release(pending.hold).then(pending.onDecided)
     else {
       this.#unsynced.add(number, order)
-      this.#open.set(idOf(pending.hold), pending.hold)
+      this.#open.set(keyOfHold(pending.hold), pending.hold)
       pending.resolve(number)
     }
   }
@@ -384,8 +384,4 @@ export class PostgresLedger extends ThreadedLedger {
     this.#holds.clear()
     this.#questions.clear()
   }
-}
-
-function idOf({ requestId, attempt }: HoldId): string {
-  return `${requestId} ${attempt}`
 }
