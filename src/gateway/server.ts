@@ -222,11 +222,13 @@ function answerError(thrown: unknown, res: ServerResponse, context: RequestConte
   return { outcome: WIRE_ERRORS[error.code].status >= 500 ? 'failed' : 'rejected', error }
 }
 
-/** Both SDKs use `/v1/models`; Anthropic's is recognized by its header (spec/wire.md §1). */
+const OF_ONE_PROTOCOL: ReadonlySet<string> = new Set(CALL_PATHS)
+
+/** `/v1/models` is of both SDKs, and an unknown path of either: Anthropic's is recognized by its header (spec/wire.md §1). */
 function protocolOf(path: string, req: IncomingMessage): Protocol {
-  const shared = path === '/v1/models' || path.startsWith('/v1/models/')
-  if (shared) return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
-  return protocolOfPath(path)
+  const protocol = protocolOfPath(path)
+  if (protocol === 'anthropic' || OF_ONE_PROTOCOL.has(path)) return protocol
+  return req.headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
 }
 
 /** A common mistake in the base URL of a client, and its correction. */

@@ -140,6 +140,15 @@ describe('the models path', () => {
     await expectAnthropicError(await post(gateway, '/v1/models', {}, version), { status: 405, type: invalid })
   })
 
+  it('is not the only one: an unknown path errs in the shape of its client, another path in its own', async () => {
+    for (const path of ['/v1/v1/messages', '/v1/files', '/messages', '/']) {
+      await expectAnthropicError(await get(gateway, path, version), { status: 404, type: 'not_found_error' })
+      expect(await (await get(gateway, path)).json()).toHaveProperty('error.code', 'unknown_path')
+    }
+    const answer = await post(gateway, '/v1/chat/completions', { model: 'missing' }, version)
+    await expectOpenaiError(answer, { status: 404, type: invalid, code: 'model_not_found', param: 'model' })
+  })
+
   it('admits no call under maintenance or for a banned tenant', async () => {
     await expectOpenaiError(await get(gateway, '/v1/models', bearing('gone')), {
       status: 403,
