@@ -134,7 +134,7 @@ export class ConnectionManager {
   #report(): void {
     if (this.#evicted + this.#rejected === 0) return
     this.#ports.log.warn(
-      { limit: this.#ports.maxConnections, evicted: this.#evicted, turned_away: this.#rejected },
+      { limit: this.#ports.maxConnections, evicted: this.#evicted, rejected: this.#rejected },
       'connections are at their limit',
     )
     this.#evicted = 0

@@ -39,7 +39,7 @@ describe('where there is no room for another connection', () => {
     expect((await busy.client.answer()).text()).toBe('still there')
     clock.advance(1_000)
     expect(door.logged).toMatchObject([
-      { level: 'warn', limit: 3, evicted: 2, turned_away: 0, msg: 'connections are at their limit' },
+      { level: 'warn', limit: 3, evicted: 2, rejected: 0, msg: 'connections are at their limit' },
     ])
   })
 
@@ -60,7 +60,7 @@ describe('where there is no room for another connection', () => {
     one.client.socket.destroy()
     await one.client.closed
     clock.advance(1_000)
-    expect(door.logged).toMatchObject([{ evicted: 0, turned_away: 1 }])
+    expect(door.logged).toMatchObject([{ evicted: 0, rejected: 1 }])
   })
 
   it('what a client says that was turned away is not served', async () => {
