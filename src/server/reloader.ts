@@ -54,6 +54,8 @@ export class Reloader {
   #filesAtMs = Number.NEGATIVE_INFINITY
   /** Stamps of the files that the secrets of the state were read from. */
   #stamps: ReadonlyMap<SecretReference, string> = new Map()
+  /** The secrets that were found last, by their descriptions: those of the served snapshot, and of a rejected one. */
+  #known: ReadonlyMap<string, string> = new Map()
   /** The newest decoded state: the next decoding reuses its unchanged parts. */
   #decoded: Decoded | undefined
   /** The rejected revision that keys were last updated for. */
@@ -177,14 +179,14 @@ export class Reloader {
 
   /**
    * A revision that cannot be served must not keep a disabled, revoked or deleted key alive. The served revision is
-   * compiled again with the current secrets and suspensions.
+   * compiled again with the current secrets and suspensions; a secret of it that has gone stays as it was.
    */
   async #keepKeysCurrent(rejected: ServedState): Promise<void> {
     const served = this.#ports.holder.current()
     if (!served) return
     const isClosed = this.#closedBy === rejected.revision || served.revision === rejected.revision
     if (isClosed && served.keyVersion === rejected.keyVersion) return
-    const compiled = await this.#compileAt(served.revision)
+    const compiled = await this.#compileAt(served.revision, this.#known)
     if (!compiled.ok) return
     await this.#swap(compiled.snapshot)
     this.#closedBy = rejected.revision
@@ -205,22 +207,30 @@ export class Reloader {
     log.error({ revision, served_revision: holder.report().revision, problems }, 'cannot serve revision')
   }
 
-  async #compileAt(revision: number): Promise<Compiled> {
+  async #compileAt(revision: number, known?: ReadonlyMap<string, string>): Promise<Compiled> {
     const { store, clock } = this.#ports
-    return this.#compile(await yieldToEventLoop(decoding(await store.readStateAt(revision)), clock))
+    return this.#compile(await yieldToEventLoop(decoding(await store.readStateAt(revision)), clock), known)
   }
 
-  async #compile(decoded: Decoded): Promise<Compiled> {
+  /** @param known Secrets for those that are not found any more. */
+  async #compile(decoded: Decoded, known: ReadonlyMap<string, string> = new Map()): Promise<Compiled> {
     const { state, sources } = decoded
     const secrets = new Map<string, string | Error>()
+    const found = new Map<string, string>()
     await Promise.all(
-      sources.map(async source =>
-        secrets.set(describe(source), await findSecret(source, state.kept ?? [], this.#ports)),
-      ),
+      sources.map(async source => {
+        const name = describe(source)
+        const secret = await findSecret(source, state.kept ?? [], this.#ports)
+        secrets.set(name, secret instanceof Error ? (known.get(name) ?? secret) : secret)
+        if (!(secret instanceof Error)) found.set(name, secret)
+      }),
     )
     const secretOf = (source: SecretSource) => secrets.get(describe(source)) ?? new Error('was not looked up')
     const proxies = environmentProxies(this.#ports.environment)
-    return yieldToEventLoop(linking(decoded, secretOf, proxies), this.#ports.clock)
+    const compiled = await yieldToEventLoop(linking(decoded, secretOf, proxies), this.#ports.clock)
+    // What is served may need secrets that a rejected revision does not have.
+    this.#known = compiled.ok && known.size === 0 ? found : new Map([...this.#known, ...found])
+    return compiled
   }
 
   async #secretsMoved(): Promise<boolean> {

@@ -128,4 +128,27 @@ describe('a revision that cannot be served', () => {
     await reloader.reload()
     expect(readBack).toEqual([1])
   })
+
+  test('lets no key go on that is disabled while a secret of an endpoint has gone, and heals', async () => {
+    const environment: Record<string, string> = { KEY: 'a secret' }
+    const { other, holder, reloader, entry } = await setUp(environment)
+    await put(other, key('held', hash('0')), key('revoked'), endpoint('e', { upstream_key: { env: 'KEY' } }))
+    await other.issueSecrets([{ key: 'revoked', digest: digest('1') }])
+    await reloader.start()
+    delete environment['KEY']
+    await reloader.reload()
+    expect([entry('0')?.enabled, entry('1')?.enabled]).toEqual([true, true])
+    await other.suspendKey('held')
+    await reloader.reload()
+    expect([entry('0')?.enabled, entry('1')?.enabled]).toEqual([false, true])
+    await other.revokeSecrets('revoked')
+    await reloader.reload()
+    expect(entry('1')).toBeUndefined()
+    expect(holder.report()).toMatchObject({ ok: false, rejected: { revision: 1 } })
+    environment['KEY'] = 'another secret'
+    await other.resumeKey('held')
+    await reloader.reload()
+    expect(holder.report()).toMatchObject({ ok: true, revision: 1 })
+    expect(entry('0')?.enabled).toBe(true)
+  })
 })
