@@ -145,9 +145,9 @@ const BILLS: Readonly<Record<CallPath, Readonly<Record<OutcomeName, string>>>> =
     streamed: 'charged 300000',
     rejected: 'released upstream_error',
     'error after the head': 'released upstream_error',
-    'cut off': 'charged 0 partial,estimated',
-    'left before the first byte': 'charged 0 client_gone,estimated',
-    'left in the middle': 'charged 0 client_gone,estimated',
+    'cut off': 'charged 300000 partial,estimated',
+    'left before the first byte': 'charged 300000 client_gone,estimated',
+    'left in the middle': 'charged 300000 client_gone,estimated',
   },
   '/v1/images/generations': {
     whole: 'charged 300000',
