@@ -76,12 +76,12 @@ function focusFilter(otherwise: () => void): void {
   filter.select()
 }
 
-/** Whether keys are text, or belong to a dialog or a menu. */
 function isInDialog(): boolean {
   return document.querySelector('[role="dialog"]') !== null
 }
 
+/** Whether keys are text, or belong to a menu. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof Element)) return false
-  return target.closest('input, textarea, select, [role="dialog"], [role="menu"]') !== null
+  return target.closest('input, textarea, select, [role="menu"]') !== null
 }

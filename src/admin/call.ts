@@ -36,7 +36,7 @@ export interface Call<Id extends OperationId> {
   readonly address: string
   /** The device cookie of the browser from an earlier log-in of any user. */
   readonly device?: string
-  /** The credential that came without need: a log-in by cookie replaces it. Absent with a caller. */
+  /** The credential that came with an operation for anyone: a log-in by cookie ends its session. Absent with a caller. */
   readonly replaced?: PresentedCredential
   readonly requestId: string
   /** Whether the client has disconnected; for requests that wait in a queue. */

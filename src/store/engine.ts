@@ -28,10 +28,7 @@ export function prepare<Parameters extends unknown[], Row = unknown>(
   return raw.prepare(sql) as PlainStatement<Parameters, Row>
 }
 
-/**
- * How much the statements of a transaction read. A server in PostgreSQL that answers late is away, unless they read the whole
- * ledger: then as long as its connection lives.
- */
+/** How much the statements of a transaction read: on PostgreSQL they time out after a minute, over the whole ledger after hours. */
 export type Effort = 'usual' | 'whole_ledger'
 
 /** The transactions of a store; errors of the database are errors for the operator. */

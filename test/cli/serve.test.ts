@@ -82,6 +82,27 @@ describe('gw serve -c', () => {
     30_000,
   )
 
+  it('with --workers, each of them says that the files of the supervisor are not served', async () => {
+    const dir = tempDir(onTestFinished)
+    dir.write('gw.yaml', FILE('first'))
+    const flags = ['--log-level', 'error', '-c', 'gw.yaml', '--control-listen', '127.0.0.1:0']
+    const child = await start(dir, ['serve', ...LISTEN, ...flags, '--workers', '1'])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const url = (await said(child, 'Gateway on ')).slice('Gateway on '.length)
+    const reasons = async () =>
+      ((await (await fetch(`${url}/health`)).json()) as { reasons: string[] }).reasons
+    const isRejected = async () => (await reasons()).some(reason => reason.startsWith('files_rejected: '))
+    const rejected = FILE('first').replace('version: 1', 'version: 0')
+    for (const [text, is] of [
+      [rejected, true],
+      [FILE('second'), false],
+    ] as const) {
+      dir.write('gw.yaml', text)
+      child.kill('SIGHUP')
+      await expect.poll(isRejected, { timeout: 15_000 }).toBe(is)
+    }
+  }, 60_000)
+
   it('does not start over broken files where nothing was applied before: 3, with every problem', async () => {
     const dir = tempDir(onTestFinished)
     dir.write('gw.yaml', 'version: 1\nendpoints: [')
